@@ -1,1 +1,22 @@
-//! Placeholder.
+//! PostgreSQL: every statement on the protocol's tables, one module per table.
+//!
+//! A row decides what may happen next. Every change of state is one guarded statement, and the number
+//! of rows it touched becomes a named outcome; only the database's clock counts. Nothing here talks to
+//! SQS or S3, and no statement on these tables lives anywhere else.
+//!
+//! Functions that are one statement take any executor; those that are several take a connection, so
+//! that the caller's transaction holds them together. A caller whose transaction failed rolls it back
+//! explicitly: a sandbox may freeze before a dropped one does.
+
+mod error;
+mod values;
+
+pub mod artifact;
+pub mod claim;
+pub mod enqueue;
+pub mod job;
+pub mod migrate;
+pub mod pool;
+pub mod window;
+
+pub use error::Error;

@@ -1,0 +1,43 @@
+//! Brings the schema up to this release: forward only, each migration once.
+//!
+//! A migration that was applied and then edited is refused, since no two databases would be alike any
+//! more. One that this release does not know is passed over: after a rolled back deploy the older code
+//! runs on the newer schema, which every migration allows for. Needs a session of its own, so never a
+//! transaction pooler: the migrations of a database run one at a time under a session lock.
+
+use sqlx::migrate::{Migrate, MigrateError, Migrator};
+use sqlx::{Connection, PgConnection, PgPool};
+
+use crate::Error;
+
+/// Where sqlx keeps its record.
+const RECORD: &str = "_sqlx_migrations";
+
+/// Applies what is missing and says what that was, oldest first, as `number description`.
+///
+/// # Errors
+///
+/// [`Error::Migration`]: an edited or a failing migration; each one runs in a transaction of its own,
+/// so those before it stay applied. [`Error::Database`] when there is no connection.
+pub async fn migrate(db: &PgPool) -> Result<Vec<String>, Error> {
+    let mut migrator = sqlx::migrate!("../../migrations");
+    migrator.set_ignore_missing(true);
+    // Out of the pool, and closed at the end: that gives back the session's lock whatever happened.
+    let mut connection = db.acquire().await?.detach();
+    let applied = apply(&mut connection, &migrator).await;
+    connection.close().await?;
+    applied.map_err(Error::Migration)
+}
+
+async fn apply(connection: &mut PgConnection, migrator: &Migrator) -> Result<Vec<String>, MigrateError> {
+    // An index over a big table takes longer than any statement of a function may.
+    sqlx::query!("-- migrate\nset statement_timeout = 0").execute(&mut *connection).await?;
+    connection.lock().await?;
+    connection.ensure_migrations_table(RECORD).await?;
+    let before = connection.list_applied_migrations(RECORD).await?;
+    migrator.run_direct(None, &mut *connection, false).await?;
+
+    let is_new = |version| before.iter().all(|applied| applied.version != version);
+    let missing = migrator.iter().filter(|migration| is_new(migration.version));
+    Ok(missing.map(|migration| format!("{:04} {}", migration.version, migration.description)).collect())
+}
