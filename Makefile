@@ -1,0 +1,49 @@
+# `make help` explains the targets. The work itself is done by cargo and by `python3 -m tools.stack`.
+
+STACK := python3 -m tools.stack
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## Say what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: check
+check: ## Check without running: format, prepared statements and lints, documents, template
+	cargo fmt --all --check
+	$(STACK) prepare --check
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	$(STACK) check-template
+
+.PHONY: test
+test: ## Run all tests against a PostgreSQL and an AWS emulator of their own
+	python3 -m unittest discover --quiet --start-directory tools/stack/tests --top-level-directory .
+	$(STACK) run -- cargo test --workspace
+
+.PHONY: demo
+demo: ## Replay a session end to end, with things dying (DATA=folder for your own, TZ_DATA=zone)
+	$(STACK) demo $(if $(DATA),--data $(DATA)) $(if $(TZ_DATA),--zone $(TZ_DATA)) $(DEMO_ARGS)
+
+.PHONY: dev
+dev: ## Start the stack, deploy onto it, leave it running and say how to use it
+	$(STACK) dev
+
+.PHONY: stop
+stop: ## Stop the stack; its data stay
+	$(STACK) down
+
+.PHONY: prepare
+prepare: ## Describe all statements anew in .sqlx/ (after editing SQL or a migration)
+	$(STACK) prepare
+
+.PHONY: deploy-local
+deploy-local: ## Build the functions and deploy template.yaml onto the running stack again
+	$(STACK) deploy
+
+.PHONY: watch
+watch: ## Serve every function by name with cargo lambda watch, rebuilt when its code changes
+	$(STACK) watch
+
+.PHONY: clean-local
+clean-local: ## Stop the stack and remove its data and tools
+	$(STACK) down
+	rm -rf .tailcar .aws-sam

@@ -1,0 +1,77 @@
+"""ministack, the AWS emulator: SQS, S3, Lambda as local processes, schedules and CloudFormation.
+
+Its environment is built from nothing, because every function inherits it: a variable that is set here
+by accident would be seen by functions that have no such variable on AWS. All its files, the unpacked
+functions among them, stay in the stack's folder, so that stacks run side by side.
+"""
+
+import os
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from . import process, tools
+from .say import Failed
+
+REGION = "us-east-1"
+
+
+def start(folder):
+    """Starts the emulator with its state in `folder`/emulator; returns its part of the state."""
+    folder = Path(folder).resolve() / "emulator"
+    for name in ("state", "s3", "tmp"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    log = folder / "ministack.log"
+    for _ in range(3):
+        port = process.free_port()
+        identity = process.start([tools.tool("ministack")], log, env=_environment(folder, port), cwd=folder)
+        try:
+            process.wait_until(lambda port=port: _answers(port), identity, log, "the AWS emulator")
+            return {**identity, "port": port, "folder": str(folder), "log": str(log)}
+        except Failed as failed:
+            process.end(identity)
+            refused = failed
+    raise refused
+
+
+def stop(server):
+    """Stops the emulator and the functions it runs; it writes its state down first."""
+    process.end(server)
+
+
+def client_environment(server):
+    """What an AWS client needs to reach the emulator and nothing else."""
+    return {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server['port']}",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def _environment(folder, port):
+    return {
+        **client_environment({"port": port}),
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(folder),
+        "TMPDIR": str(folder / "tmp"),
+        "LANG": "C.UTF-8",
+        "BIND_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(port),
+        "PERSIST_STATE": "1",
+        "STATE_DIR": str(folder / "state"),
+        "S3_PERSIST": "1",
+        "S3_DATA_DIR": str(folder / "s3"),
+        "MINISTACK_REGION": REGION,
+        "LOG_LEVEL": "INFO",
+    }
+
+
+def _answers(port):
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=2) as answer:
+            return answer.status == 200
+    except (OSError, urllib.error.URLError):
+        return False

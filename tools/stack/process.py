@@ -1,0 +1,83 @@
+"""Starting and ending our own background processes.
+
+A process is named by its id *and* the instant it started, so that an id which the system has given to
+somebody else in the meantime is never signalled.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from .say import Failed
+
+
+def free_port():
+    """A loopback port that nobody listens on now; a caller whose server loses the race asks again."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start(command, log, **options):
+    """Starts `command` in a session of its own with its output appended to `log`; returns its identity."""
+    with open(log, "ab") as out:
+        child = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True, **options
+        )
+    return {"pid": child.pid, "started": started_at(child.pid)}
+
+
+def started_at(pid):
+    """The instant process `pid` started, in the system's own words; None when there is no such process."""
+    try:
+        # Field 22 of stat(5), counted after the command's closing bracket. A zombie has ended.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if fields[0] == "Z" else fields[19]
+    except OSError:
+        if Path("/proc/self").exists():
+            return None
+    shown = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    state, _, started = shown.stdout.strip().partition(" ")
+    return None if not state or state.startswith("Z") else started.strip()
+
+
+def alive(identity):
+    """Whether the process we started is still running."""
+    return bool(identity) and identity["started"] is not None and started_at(identity["pid"]) == identity["started"]
+
+
+def end(identity, first_signal=signal.SIGTERM, patience_s=10):
+    """Ends the process and what it started: asks first, then kills."""
+    if not alive(identity):
+        return
+    os.kill(identity["pid"], first_signal)
+    deadline = time.monotonic() + patience_s
+    while alive(identity) and time.monotonic() < deadline:
+        _reap(identity["pid"])
+        time.sleep(0.05)
+    # The group is ours alone: `start` opened a session for it. Its leader may be gone already.
+    try:
+        os.killpg(identity["pid"], signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
+    _reap(identity["pid"])
+
+
+def wait_until(ready, identity, log, what, patience_s=30):
+    """Waits until `ready()`; fails with the end of the log when the process ends or time is up."""
+    deadline = time.monotonic() + patience_s
+    while not ready():
+        if not alive(identity) or time.monotonic() > deadline:
+            tail = "\n".join(Path(log).read_text(errors="replace").splitlines()[-15:])
+            raise Failed(f"{what} did not start; the end of {log}:\n{tail}")
+        time.sleep(0.05)
+
+
+def _reap(pid):
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        pass
