@@ -140,21 +140,27 @@ create table outbox_event (
 
     constraint outbox_event_pkey primary key (event_id),
     constraint outbox_event_job_fkey foreign key (job_id) references job (job_id),
-    constraint outbox_event_once_per_generation unique (job_id, redrive_generation, event_type),
+    constraint outbox_event_id_is_derived
+        check (event_id = event_type || ':' || job_id || ':' || redrive_generation),
     constraint outbox_event_status_is_known check (status in ('NEW', 'PUBLISHED', 'DEAD')),
     constraint outbox_event_published_has_time check ((status = 'PUBLISHED') = (published_at is not null)),
     constraint outbox_event_dead_has_reason check ((status = 'DEAD') = (dead_reason is not null)),
     constraint outbox_event_attempts_not_negative check (attempt_count >= 0),
     constraint outbox_event_ring_not_negative check (ring >= 0)
-) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+) with (fillfactor = 45, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 comment on table outbox_event is
-    'The intent to wake somebody up for a job, written in the job''s own transaction and moved NEW to PUBLISHED or DEAD by the relay.';
+    'The intent to wake somebody up for a job, written in the job''s own transaction and moved NEW to PUBLISHED or DEAD by the relay. Its shape was measured: docs/decisions/0001-outbox-shape.md.';
+comment on column outbox_event.event_id is 'Derived from type, job and generation, so that the primary key also means: once per generation.';
 comment on column outbox_event.body is 'The message exactly as it is sent. Kept for ever when the event is DEAD.';
 comment on column outbox_event.sequence is 'For order only. Commit order differs, so nothing may remember a high-water mark of it.';
 comment on column outbox_event.ring is 'Rises with each return to NEW; a stale relay''s mark compares it and so can not swallow a later ring.';
 
 -- What a lane has to send, in the order it sends. Small whatever the history.
 create index outbox_event_new on outbox_event (destination, next_attempt_at, sequence) where status = 'NEW';
+
+-- The events of one job, and the foreign key's check when the janitor removes it. A hash, because every
+-- mark writes each index again and a job id is 64 bytes long.
+create index outbox_event_job on outbox_event using hash (job_id);
 
 create table lane (
     destination   text        not null,
