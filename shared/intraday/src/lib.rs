@@ -1,1 +1,6 @@
-//! Placeholder.
+//! Intraday market data: bars and news in, triggers and their explanations out.
+//!
+//! The first tenant of the protocol (`domain`, `store`, `runtime`), and it knows nothing those do not
+//! offer to everybody. It owns the SQL of its own tables and no other.
+
+pub mod config;
