@@ -13,6 +13,9 @@ from pathlib import Path
 
 from .say import Failed
 
+_children = {}
+"""What this run started, by id: a parent has to collect its ended children."""
+
 
 def free_port():
     """A loopback port that nobody listens on now; a caller whose server loses the race asks again."""
@@ -27,6 +30,7 @@ def start(command, log, **options):
         child = subprocess.Popen(
             command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, start_new_session=True, **options
         )
+    _children[child.pid] = child
     return {"pid": child.pid, "started": started_at(child.pid)}
 
 
@@ -59,11 +63,10 @@ def end(identity, first_signal=signal.SIGTERM, patience_s=10):
         _reap(identity["pid"])
         time.sleep(0.05)
     # The group is ours alone: `start` opened a session for it. Its leader may be gone already.
-    try:
-        os.killpg(identity["pid"], signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
-    _reap(identity["pid"])
+    deadline = time.monotonic() + 2
+    while _signal_group(identity["pid"]) and time.monotonic() < deadline:
+        _reap(identity["pid"])
+        time.sleep(0.02)
 
 
 def wait_until(ready, identity, log, what, patience_s=30):
@@ -76,8 +79,15 @@ def wait_until(ready, identity, log, what, patience_s=30):
         time.sleep(0.05)
 
 
-def _reap(pid):
+def _signal_group(leader):
+    """Kills what is left of a group; whether anything was."""
     try:
-        os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        pass
+        os.killpg(leader, signal.SIGKILL)
+        return True
+    except (ProcessLookupError, PermissionError):
+        return False
+
+
+def _reap(pid):
+    if pid in _children and _children[pid].poll() is not None:
+        del _children[pid]

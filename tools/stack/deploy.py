@@ -1,0 +1,65 @@
+"""Puts the functions onto the stack as onto AWS: `sam build` and `sam deploy` of the project's own template.
+
+Local builds differ from a release in speed only: no link-time optimisation and little optimisation,
+set by Cargo's own variables for these builds alone.
+"""
+
+import json
+import os
+
+from . import aws, state, tools
+from .paths import PROJECT, TEMPLATE
+from .say import Failed, run_logged, step
+
+STACK_NAME = "tailcar"
+FAST_RELEASE = {
+    "CARGO_PROFILE_RELEASE_LTO": "off",
+    "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
+    "CARGO_PROFILE_RELEASE_OPT_LEVEL": "1",
+    # The host is the target here, so the system's linker will do and zig is not needed.
+    "CARGO_LAMBDA_COMPILER": "cargo",
+}
+
+
+def deploy(folder, now, parameters):
+    """Builds, deploys with `parameters` and brings the schema up to date; returns the state, which is also saved."""
+    built = folder / "build"
+    with step("Building the functions (sam build)"):
+        _sam(["build", "--config-env", "local", "--template", TEMPLATE, "--build-dir", built], now, folder / "logs/build.log")
+    with step("Deploying template.yaml (sam deploy)"):
+        _sam(["deploy", *_deploy_options(built, now, parameters)], now, folder / "logs/deploy.log")
+    now = {**now, **_description(now, parameters)}
+    state.save(now, folder / "stack.json")
+    with step("Migrating the database"):
+        aws.invoke_or_fail(now, now["functions"]["migrator"], {})
+    return now
+
+
+def _deploy_options(built, now, parameters):
+    overrides = {"Profile": "local", "DatabaseUrl": now["database_url"], **parameters}
+    return [
+        *("--config-env", "local", "--config-file", PROJECT / "samconfig.toml", "--template", built / "template.yaml"),
+        *("--parameter-overrides", *(f"{name}={value}" for name, value in overrides.items())),
+    ]
+
+
+def _sam(arguments, now, log):
+    environment = {**os.environ, **now["aws"], **FAST_RELEASE, "PATH": tools.path_first(), "SAM_CLI_TELEMETRY": "0"}
+    run_logged([tools.tool("sam"), *arguments], log, cwd=PROJECT, env=environment)
+
+
+def _description(now, parameters):
+    """What is deployed, by the names the project uses: packages and destinations."""
+    outputs = aws.outputs(now, STACK_NAME)
+    destinations = {name: name.removesuffix("QueueUrl") for name in outputs if name.endswith("QueueUrl")}
+    plain = {name: part for name, part in destinations.items() if not part.endswith("DeadLetter")}
+    dead = {name: part.removesuffix("DeadLetter") for name, part in destinations.items() if name not in plain}
+    names = [value for name, value in outputs.items() if name.endswith("FunctionName")]
+    return {
+        "functions": {name.removeprefix(f"{STACK_NAME}-"): name for name in names},
+        "queues": {part.lower(): outputs[name] for name, part in plain.items()},
+        "dead_letter_queues": {part.lower(): outputs[name] for name, part in dead.items()},
+        "bucket": outputs["ArtifactBucket"],
+        "config": parameters.get("ConfigUri", ""),
+        "emulator_pid": now["emulator"]["pid"],
+    }

@@ -1,0 +1,1 @@
+"""Tests of the local stack's own code and of the relations in template.yaml."""
