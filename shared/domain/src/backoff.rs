@@ -14,7 +14,7 @@ pub struct Backoff {
 impl Default for Backoff {
     /// 2 s, doubling, at most 300 s.
     fn default() -> Self {
-        Self { base: Duration::from_secs(2), cap: Duration::from_secs(300) }
+        Self { base: Duration::from_secs(2), cap: Duration::from_mins(5) }
     }
 }
 

@@ -15,9 +15,9 @@ use crate::Error;
 /// How long a statement waits for a free connection, connecting included.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Below the 350 s after which network paths drop an idle flow without a word.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(240);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(4);
 /// A connection is replaced now and then, so that a fail-over or a new password is noticed.
-const MAX_LIFETIME: Duration = Duration::from_secs(540);
+const MAX_LIFETIME: Duration = Duration::from_mins(9);
 /// What the server enforces for each session.
 const SESSION: [(&str, &str); 3] = [
     ("statement_timeout", "30s"),
