@@ -1,1 +1,12 @@
-//! Placeholder.
+//! What every function of the pipeline stands on: settings checked at start, telemetry, AWS clients,
+//! the time that is left, artifacts, and the engine that turns messages into finished jobs.
+//!
+//! Nothing here knows the subject of a job; a handler does. No decision about a job is made here
+//! either: `store` asks the database.
+
+pub mod artifacts;
+pub mod aws;
+pub mod consumer;
+pub mod settings;
+pub mod telemetry;
+pub mod time_left;
