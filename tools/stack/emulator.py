@@ -14,6 +14,7 @@ from . import process, tools
 from .say import Failed
 
 REGION = "us-east-1"
+COMMAND = [tools.tool("python"), Path(__file__).with_name("ministack_main.py")]
 
 
 def start(folder):
@@ -22,9 +23,8 @@ def start(folder):
     for name in ("state", "s3", "tmp"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     log = folder / "ministack.log"
-    for _ in range(3):
-        port = process.free_port()
-        identity = process.start([tools.tool("ministack")], log, env=_environment(folder, port), cwd=folder)
+    for port in process.ports(folder):
+        identity = process.start(COMMAND, log, env=_environment(folder, port), cwd=folder)
         try:
             process.wait_until(lambda port=port: _answers(port), identity, log, "the AWS emulator")
             return {**identity, "port": port, "folder": str(folder), "log": str(log)}
@@ -65,6 +65,7 @@ def _environment(folder, port):
         "S3_PERSIST": "1",
         "S3_DATA_DIR": str(folder / "s3"),
         "MINISTACK_REGION": REGION,
+        "IOT_MTLS_ENABLED": "0",  # it would take a well-known port
         "LOG_LEVEL": "INFO",
     }
 

@@ -17,11 +17,23 @@ _children = {}
 """What this run started, by id: a parent has to collect its ended children."""
 
 
-def free_port():
-    """A loopback port that nobody listens on now; a caller whose server loses the race asks again."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def ports(remembered_in):
+    """Loopback ports to try: the one of last time, whose URLs others may have kept, then free ones.
+
+    Nobody listens on a port when it is yielded; a server that loses the race is started with the next.
+    """
+    file = Path(remembered_in) / "port"
+    last = int(file.read_text()) if file.exists() else 0
+    for wanted in (last, 0, 0, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", wanted))
+            except OSError:
+                continue
+            port = probe.getsockname()[1]
+        file.write_text(str(port))
+        yield port
 
 
 def start(command, log, **options):
