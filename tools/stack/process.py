@@ -22,9 +22,7 @@ def ports(remembered_in):
 
     Nobody listens on a port when it is yielded; a server that loses the race is started with the next.
     """
-    file = Path(remembered_in) / "port"
-    last = int(file.read_text()) if file.exists() else 0
-    for wanted in (last, 0, 0, 0):
+    for wanted in (last_port(remembered_in) or 0, 0, 0, 0):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -32,8 +30,14 @@ def ports(remembered_in):
             except OSError:
                 continue
             port = probe.getsockname()[1]
-        file.write_text(str(port))
+        (Path(remembered_in) / "port").write_text(str(port))
         yield port
+
+
+def last_port(remembered_in):
+    """The port of last time; None the first time."""
+    file = Path(remembered_in) / "port"
+    return int(file.read_text()) if file.exists() else None
 
 
 def start(command, log, **options):
