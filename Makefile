@@ -16,7 +16,7 @@ check: ## Check without running: format, prepared statements and lints, document
 
 .PHONY: test
 test: ## Run all tests against a PostgreSQL and an AWS emulator of their own
-	python3 -m unittest discover --quiet --start-directory tools/stack/tests --top-level-directory .
+	$(STACK) selftest
 	$(STACK) run -- cargo test --workspace
 
 .PHONY: demo
@@ -40,8 +40,8 @@ deploy-local: ## Build the functions and deploy template.yaml onto the running s
 	$(STACK) deploy
 
 .PHONY: watch
-watch: ## Serve every function by name with cargo lambda watch, rebuilt when its code changes
-	$(STACK) watch
+watch: ## Serve every function by name with cargo lambda watch (FUNCTION=… for its QUEUE_URL)
+	$(STACK) watch $(FUNCTION)
 
 .PHONY: clean-local
 clean-local: ## Stop the stack and remove its data and tools

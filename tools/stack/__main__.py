@@ -2,90 +2,58 @@
 
 Usage: python3 -m tools.stack COMMAND
 
-  preflight            check that this machine has what is needed
-  up                   start PostgreSQL and the AWS emulator, and keep them
-  status               say what is running and how to reach it
-  down                 stop them; their data stay in .tailcar/
-  run -- COMMAND …     run a command against temporary servers, then remove them
-  prepare [--check]    rewrite .sqlx/ from a real database, or check it (and lint) only
-  help                 this text
+  preflight                check that this machine has what is needed
+  up                       start PostgreSQL and the AWS emulator, and keep them
+  deploy [Name=value …]    build the functions and deploy template.yaml onto the running stack
+  dev [Name=value …]       up, deploy, and say how to use it; Name=value sets a parameter of the template
+  status                   say what is running and how to reach it
+  invoke FUNCTION [EVENT]  invoke a function with an event: JSON, @file, or {} when left out
+  logs FUNCTION [--follow] show what a function wrote
+  watch [FUNCTION]         serve all functions by name with cargo lambda watch; QUEUE_URL is that FUNCTION's
+  down                     stop both servers; their data stay in .tailcar/
+  run -- COMMAND …         run a command against temporary servers, then remove them
+  demo [ARGUMENT …]        replay a session on a stack of its own; `demo --help` explains the arguments
+  prepare [--check]        describe the SQL statements in .sqlx/ from a real database; or only compare, and lint
+  check-template           lint template.yaml and its translation, and test their relations
+  selftest                 run the tests of this package
+  help                     this text
 """
 
 import os
 import sys
 
-from . import preflight, prepare, process, servers, state, tools
-from .paths import STATE
+from . import commands, tools
+from .paths import PROJECT
 from .say import Failed, say
-
-
-def _preflight(_):
-    preflight.check()
-    say("  nothing is missing")
-
-
-def _up(_):
-    preflight.check()
-    tools.ensure()
-    now = servers.up()
-    say(f"  PostgreSQL {now['database_url']}\n  AWS        {now['aws']['AWS_ENDPOINT_URL']}")
-
-
-def _status(_):
-    now = state.load()
-    for name, alive in state.running(now).items():
-        server = now.get(name)
-        print(f"{name}: {'port ' + str(server['port']) + ', log ' + server['log'] if alive else 'not running'}")
-    for name, physical in now.get("functions", {}).items():
-        print(f"function {name}: {physical}")
-
-
-def _down(_):
-    servers.down()
-
-
-def _run(arguments):
-    command = arguments[1:] if arguments[:1] == ["--"] else arguments
-    if not command:
-        raise Failed("run what? python3 -m tools.stack run -- COMMAND …")
-    preflight.check()
-    tools.ensure()
-    return servers.run(command)
-
-
-def _prepare(arguments):
-    work = prepare.check if arguments == ["--check"] else prepare.rewrite
-    now = state.load()
-    if process.alive(now.get("postgres")):
-        return work(now["postgres"]["port"], dict(os.environ))
-    with servers.temporary(["postgres"]) as (now, _):
-        return work(now["postgres"]["port"], dict(os.environ))
-
-
-COMMANDS = {
-    "preflight": _preflight,
-    "up": _up,
-    "status": _status,
-    "down": _down,
-    "run": _run,
-    "prepare": _prepare,
-}
 
 
 def main(arguments):
     """Runs one command; returns the exit code."""
     name, rest = (arguments[0], arguments[1:]) if arguments else ("help", [])
-    if name not in COMMANDS:
+    command = commands.COMMANDS.get(name)
+    if command is None:
         print(__doc__.strip())
         return 0 if name in ("help", "-h", "--help") else 2
     try:
-        return COMMANDS[name](rest) or 0
+        if command in commands.WITH_TOOLS:
+            _in_the_tools_environment(arguments)
+        return command(rest) or 0
     except Failed as failed:
         say(f"\n{failed}")
         return 1
     except KeyboardInterrupt:
         say("\ninterrupted")
         return 130
+
+
+def _in_the_tools_environment(arguments):
+    """Goes on in the virtual environment, where boto3 and SAM's translator are. Does not return from outside it."""
+    commands.preflight([])
+    tools.ensure()
+    python = tools.tool("python")
+    if os.path.realpath(sys.prefix) != os.path.realpath(python.parent.parent):
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+        os.execve(python, [python, "-m", "tools.stack", *arguments], environment)
 
 
 if __name__ == "__main__":

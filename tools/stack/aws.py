@@ -43,13 +43,20 @@ def invoke_or_fail(now, function, event):
     return text
 
 
+def environment(now, function):
+    """The variables a deployed function has."""
+    described = client(now, "lambda").get_function_configuration(FunctionName=function)
+    return described.get("Environment", {}).get("Variables", {})
+
+
 def follow(now, function, still_wanted):
     """Yields a function's log lines, oldest first, and goes on while `still_wanted()`."""
     logs, seen, since = client(now, "logs"), set(), 0
     while True:
         for event in _events(logs, f"/aws/lambda/{function}", since):
-            if event["eventId"] not in seen:
-                seen.add(event["eventId"])
+            line = (event["logStreamName"], event["timestamp"], event["message"])  # the emulator gives no event id
+            if line not in seen:
+                seen.add(line)
                 since = max(since, event["timestamp"])
                 yield event["message"].rstrip("\n")
         if not still_wanted():

@@ -4,12 +4,11 @@ Local builds differ from a release in speed only: no link-time optimisation and 
 set by Cargo's own variables for these builds alone.
 """
 
-import json
 import os
 
 from . import aws, state, tools
 from .paths import PROJECT, TEMPLATE
-from .say import Failed, run_logged, step
+from .say import run_logged, step
 
 STACK_NAME = "tailcar"
 FAST_RELEASE = {

@@ -6,25 +6,27 @@ functions among them, stay in the stack's folder, so that stacks run side by sid
 """
 
 import os
+import shutil
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 from . import process, tools
-from .say import Failed
+from .say import Failed, say
 
 REGION = "us-east-1"
+COMMAND = [tools.tool("python"), Path(__file__).with_name("ministack_main.py")]
 
 
 def start(folder):
     """Starts the emulator with its state in `folder`/emulator; returns its part of the state."""
     folder = Path(folder).resolve() / "emulator"
-    for name in ("state", "s3", "tmp"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    log = folder / "ministack.log"
-    for _ in range(3):
-        port = process.free_port()
-        identity = process.start([tools.tool("ministack")], log, env=_environment(folder, port), cwd=folder)
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
+    log, last = folder / "ministack.log", process.last_port(folder)
+    for port in process.ports(folder):
+        if last not in (None, port):
+            _forget(folder)
+        identity = process.start(COMMAND, log, env=_environment(folder, port), cwd=folder)
         try:
             process.wait_until(lambda port=port: _answers(port), identity, log, "the AWS emulator")
             return {**identity, "port": port, "folder": str(folder), "log": str(log)}
@@ -65,8 +67,16 @@ def _environment(folder, port):
         "S3_PERSIST": "1",
         "S3_DATA_DIR": str(folder / "s3"),
         "MINISTACK_REGION": REGION,
+        "IOT_MTLS_ENABLED": "0",  # it would take a well-known port
         "LOG_LEVEL": "INFO",
     }
+
+
+def _forget(folder):
+    """Drops what was kept under another port: queues are known by their URL, and it holds the port."""
+    say("  the emulator's port of last time is taken: it starts empty")
+    for name in ("state", "s3"):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _answers(port):

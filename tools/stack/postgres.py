@@ -46,8 +46,7 @@ def start(folder):
     data, log = folder / "data", folder / "postgres.log"
     if not (data / "PG_VERSION").exists():
         _make_cluster(binaries, data)
-    for _ in range(3):
-        port = process.free_port()
+    for port in process.ports(folder):
         options = [f"-c{name}={value}" for name, value in SETTINGS.items()]
         identity = process.start([binaries / "postgres", "-D", data, "-p", str(port), *options], log, **_as_user())
         try:

@@ -17,11 +17,27 @@ _children = {}
 """What this run started, by id: a parent has to collect its ended children."""
 
 
-def free_port():
-    """A loopback port that nobody listens on now; a caller whose server loses the race asks again."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def ports(remembered_in):
+    """Loopback ports to try: the one of last time, whose URLs others may have kept, then free ones.
+
+    Nobody listens on a port when it is yielded; a server that loses the race is started with the next.
+    """
+    for wanted in (last_port(remembered_in) or 0, 0, 0, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", wanted))
+            except OSError:
+                continue
+            port = probe.getsockname()[1]
+        (Path(remembered_in) / "port").write_text(str(port))
+        yield port
+
+
+def last_port(remembered_in):
+    """The port of last time; None the first time."""
+    file = Path(remembered_in) / "port"
+    return int(file.read_text()) if file.exists() else None
 
 
 def start(command, log, **options):

@@ -1,0 +1,196 @@
+"""What each command does, in terms of the other modules."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from . import aws, deploy, prepare, process, servers, state, template, tools
+from . import preflight as machine
+from .paths import HOME, PROJECT, STATE
+from .say import Failed, say
+
+DEMO = HOME / "demo"
+"""The demo has a stack of its own, so that it never meets what a developer is doing on theirs."""
+
+HOW_TO = """
+  PostgreSQL   {database_url}
+  AWS          {endpoint}
+  artifacts    s3://{bucket}
+
+  invoke       python3 -m tools.stack invoke collector '{{}}'
+  logs         python3 -m tools.stack logs relay --follow
+  functions    {functions}
+  deploy again make deploy-local
+  stop         make stop
+
+  docs/local-development.md says more."""
+
+
+def preflight(_):
+    """Names everything that is missing."""
+    machine.check()
+
+
+def up(_):
+    """Starts the servers and keeps them."""
+    now = servers.up()
+    say(f"  PostgreSQL {now['database_url']}\n  AWS        {now['aws']['AWS_ENDPOINT_URL']}")
+
+
+def deploy_again(arguments):
+    """Deploys onto the running stack."""
+    deploy.deploy(HOME, _running(), _parameters(arguments))
+
+
+def dev(arguments):
+    """Leaves a deployed stack running."""
+    now = deploy.deploy(HOME, servers.up(), _parameters(arguments))
+    shown = {**now, "functions": " ".join(now["functions"]), "endpoint": now["aws"]["AWS_ENDPOINT_URL"]}
+    print(HOW_TO.format(**shown))
+
+
+def status(_):
+    """Says what is running."""
+    now = state.load()
+    for name, alive in state.running(now).items():
+        server = now.get(name)
+        print(f"{name}: {'port {port}, log {log}'.format(**server) if alive else 'not running'}")
+    for name, physical in now.get("functions", {}).items():
+        print(f"function {name}: {physical}")
+
+
+def invoke(arguments):
+    """Invokes a function and prints its answer."""
+    now = _running()
+    function = _deployed(now, arguments)
+    answer, failed = aws.invoke(now, function, _event(arguments[1:]))
+    print(answer)
+    return 1 if failed else 0
+
+
+def logs(arguments):
+    """Prints a function's log."""
+    now = _running()
+    following = "--follow" in arguments
+    for line in aws.follow(now, _deployed(now, arguments), still_wanted=lambda: following):
+        print(line, flush=True)
+
+
+def watch(arguments):
+    """Serves every function by name, rebuilt when its code changes."""
+    now = _running()
+    named = _deployed(now, arguments or ["news-consumer"])
+    environment = {**os.environ, **servers.variables(now), "PATH": tools.path_first()}
+    for function in [*now["functions"].values(), named]:
+        environment.update(aws.environment(now, function))
+    say("  curl -d @docs/events/relay.json http://127.0.0.1:9000/2015-03-31/functions/relay/invocations")
+    command = ["cargo", "lambda", "watch", "--invoke-address", "127.0.0.1", "--concurrency", "4"]
+    return subprocess.call(command, cwd=PROJECT, env=environment)
+
+
+def down(_):
+    """Stops the servers."""
+    servers.down()
+
+
+def run(arguments):
+    """Runs a command against temporary servers."""
+    command = arguments[1:] if arguments[:1] == ["--"] else arguments
+    if not command:
+        raise Failed("run what? python3 -m tools.stack run -- COMMAND …")
+    machine.check()
+    tools.ensure()
+    return servers.run(command)
+
+
+def demo(arguments):
+    """Replays a session on the demo's own stack, which keeps its data for the next time."""
+    path = DEMO / "stack.json"
+    parameters = {
+        "ConfigUri": str(DEMO / "tailcar.toml"),
+        "CollectorScheduleState": "DISABLED",
+        "RelayScheduleState": "DISABLED",
+    }
+    try:
+        now = deploy.deploy(DEMO, servers.up(DEMO, path), parameters)
+        # The same build as the functions': one set of dependencies serves both.
+        command = ["cargo", "run", "--quiet", "--release", "--bin", "demo", "--", *arguments]
+        environment = {**os.environ, **servers.variables(now, path), **deploy.FAST_RELEASE}
+        return subprocess.call(command, cwd=PROJECT, env=environment)
+    finally:
+        servers.down(path)
+
+
+def prepare_statements(arguments):
+    """Rewrites or compares .sqlx/."""
+    work = prepare.check if arguments == ["--check"] else prepare.rewrite
+    server = state.load().get("postgres")
+    if process.alive(server):
+        return work(server["port"], dict(os.environ))
+    with servers.temporary(["postgres"]) as (now, _):
+        return work(now["postgres"]["port"], dict(os.environ))
+
+
+def check_template(_):
+    """Lints the template and its translation."""
+    template.check()
+
+
+def selftest(_):
+    """Runs this package's tests."""
+    found = unittest.defaultTestLoader.discover(str(PROJECT / "tools/stack/tests"), top_level_dir=str(PROJECT))
+    return 0 if unittest.TextTestRunner(verbosity=1).run(found).wasSuccessful() else 1
+
+
+COMMANDS = {
+    "preflight": preflight,
+    "up": up,
+    "deploy": deploy_again,
+    "dev": dev,
+    "status": status,
+    "invoke": invoke,
+    "logs": logs,
+    "watch": watch,
+    "down": down,
+    "run": run,
+    "demo": demo,
+    "prepare": prepare_statements,
+    "check-template": check_template,
+    "selftest": selftest,
+}
+
+WITH_TOOLS = {up, deploy_again, dev, invoke, logs, watch, demo, check_template, selftest}
+"""Commands that run in the tools' virtual environment."""
+
+
+def _running():
+    now = state.load(STATE)
+    if not all(state.running(now).values()):
+        raise Failed("the stack is not running; `make dev` starts it")
+    return now
+
+
+def _deployed(now, arguments):
+    functions = now.get("functions", {})
+    if not arguments or arguments[0] not in functions:
+        raise Failed(f"name a deployed function: {', '.join(functions) or 'none is deployed, `make dev` does it'}")
+    return functions[arguments[0]]
+
+
+def _event(arguments):
+    text = arguments[0] if arguments else "{}"
+    if text.startswith("@"):
+        with open(text[1:], encoding="utf-8") as file:
+            text = file.read()
+    try:
+        return json.loads(text)
+    except ValueError as fault:
+        raise Failed(f"the event is not JSON: {fault}") from fault
+
+
+def _parameters(arguments):
+    pairs = [argument.partition("=") for argument in arguments]
+    if not all(name and separator for name, separator, _ in pairs):
+        raise Failed("parameters of the template are given as Name=value")
+    return {name: value for name, _, value in pairs}
