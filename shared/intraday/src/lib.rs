@@ -7,3 +7,4 @@ pub mod bars;
 pub mod calendar;
 pub mod config;
 pub mod fault;
+pub mod feeds;
