@@ -8,3 +8,4 @@ pub mod calendar;
 pub mod config;
 pub mod fault;
 pub mod feeds;
+pub mod sources;

@@ -71,12 +71,11 @@ fn items(entries: Vec<Entry>, origin: &Origin) -> Parsed {
     }
     let mut drafts = Vec::new();
     for (index, entry) in entries.into_iter().enumerate() {
-        match Draft::of(entry) {
-            Some(draft) => drafts.push(draft),
-            None => {
-                let item = format!("item {}", index + 1);
-                parsed.faults.push(origin.left_out(None, Some(&item), "has neither a title nor a text"));
-            }
+        if let Some(draft) = Draft::of(entry) {
+            drafts.push(draft);
+        } else {
+            let item = format!("item {}", index + 1);
+            parsed.faults.push(origin.left_out(None, Some(&item), "has neither a title nor a text"));
         }
     }
     parsed.faults.extend(undated(&drafts, origin));
