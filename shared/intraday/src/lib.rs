@@ -7,3 +7,5 @@ pub mod bars;
 pub mod calendar;
 pub mod config;
 pub mod fault;
+pub mod feeds;
+pub mod sources;
