@@ -9,3 +9,4 @@ pub mod config;
 pub mod fault;
 pub mod feeds;
 pub mod sources;
+pub mod triggers;
