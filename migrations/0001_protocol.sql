@@ -55,6 +55,9 @@ comment on column collection_window.artifact_key is 'The raw input of this gener
 comment on column collection_window.backfilled is 'Stored after the fact; no job was made for it.';
 comment on column collection_window.collected_at is 'When the first generation was committed.';
 
+-- The windows of one trading day, in order.
+create index collection_window_by_session on collection_window (dataset, session_date, window_start);
+
 create table job (
     job_id             text        not null,
     job_type           text        not null,

@@ -6,6 +6,8 @@
 pub mod bars;
 pub mod calendar;
 pub mod config;
+pub mod extraction;
 pub mod fault;
 pub mod feeds;
 pub mod sources;
+pub mod triggers;

@@ -1,0 +1,362 @@
+//! The rows of triggers: reading what they follow from, and writing what changed.
+//!
+//! Whoever computes holds the lock of every session it writes to, taken before it reads a bar. Two jobs
+//! of one session so run one after the other, and the later one sees every bar the earlier one saw.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use sqlx::PgConnection;
+
+use super::{
+    Cause, Close, Direction, Key, Rule, Values,
+    changes::{Change, Standing},
+    influence::REACH,
+    rules::Closes,
+};
+
+/// A row that said something else than what its guard expected, though its session is locked.
+#[derive(Debug, thiserror::Error)]
+#[error("the trigger of {} at {} is not in revision {revision} any more", .key.symbol, .key.at)]
+pub struct Moved {
+    /// The row.
+    pub key: Key,
+    /// The revision that stood when the session was locked.
+    pub revision: i32,
+}
+
+/// A window's trading day first, then those its influence reaches into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sessions(Vec<NaiveDate>);
+
+impl Sessions {
+    /// The window's own trading day; `None` when the window has no row.
+    #[must_use]
+    pub fn own(&self) -> Option<NaiveDate> {
+        self.0.first().copied()
+    }
+}
+
+/// Locks every trading day with a window in the reach of `window_start`, until the transaction ends.
+///
+/// # Errors
+///
+/// [`sqlx::Error`]; transient when a lock was not to be had in time.
+pub async fn lock_sessions(
+    tx: &mut PgConnection,
+    dataset: &str,
+    window_start: DateTime<Utc>,
+) -> Result<Sessions, sqlx::Error> {
+    sqlx::query!(
+        r#"
+        -- triggers::rows::lock_sessions (1)
+        insert into trading_session (dataset, session_date)
+        select distinct dataset, session_date
+          from collection_window
+         where dataset = $1
+           and window_start between $2 and $3
+         order by session_date
+            on conflict (dataset, session_date) do nothing
+        "#,
+        dataset,
+        window_start,
+        window_start + REACH,
+    )
+    .execute(&mut *tx)
+    .await?;
+    let days = sqlx::query_scalar!(
+        r#"
+        -- triggers::rows::lock_sessions (2)
+        select session_date
+          from trading_session
+         where dataset = $1
+           and session_date in (select session_date
+                                  from collection_window
+                                 where dataset = $1
+                                   and window_start between $2 and $3)
+         order by session_date
+           for update
+        "#,
+        dataset,
+        window_start,
+        window_start + REACH,
+    )
+    .fetch_all(tx)
+    .await?;
+    Ok(Sessions(days))
+}
+
+/// The closes that decide what `window_start` can change: those of its trading day, and those in reach
+/// of it in other days. Windows that were backfilled take no part.
+///
+/// # Errors
+///
+/// [`sqlx::Error`].
+pub async fn read_closes(
+    tx: &mut PgConnection,
+    dataset: &str,
+    session: NaiveDate,
+    window_start: DateTime<Utc>,
+) -> Result<Closes, sqlx::Error> {
+    let rows = sqlx::query!(
+        r#"
+        -- triggers::rows::read_closes
+        select bar.symbol, bar.window_start, win.session_date, bar.close
+          from collection_window win
+          join price_bar bar using (dataset, window_start)
+         where win.dataset = $1
+           and not win.backfilled
+           and (win.session_date = $2 or win.window_start between $3 and $4)
+         order by bar.symbol, bar.window_start
+        "#,
+        dataset,
+        session,
+        window_start - REACH,
+        window_start + REACH,
+    )
+    .fetch_all(tx)
+    .await?;
+
+    let mut closes = Closes::new();
+    for row in rows {
+        let close = Close { at: row.window_start, session: row.session_date, price: row.close };
+        closes.entry(row.symbol).or_default().push(close);
+    }
+    Ok(closes)
+}
+
+/// The rows of these trading days, withdrawn ones included.
+///
+/// # Errors
+///
+/// [`sqlx::Error`].
+pub async fn read_standing(
+    tx: &mut PgConnection,
+    dataset: &str,
+    sessions: &Sessions,
+) -> Result<BTreeMap<Key, Standing>, sqlx::Error> {
+    let rows = sqlx::query!(
+        r#"
+        -- triggers::rows::read_standing
+        select symbol, rule, direction, window_start, session_date, revision,
+               reference_window, reference_close, close, cause_window_start, cause_window_generation,
+               withdrawn_at is not null as "withdrawn!",
+               exists (select
+                         from explanation
+                        where (dataset, symbol, rule, direction, window_start)
+                              = (trigger.dataset, trigger.symbol, trigger.rule, trigger.direction,
+                                 trigger.window_start)) as "explained!"
+          from price_trigger trigger
+         where dataset = $1
+           and session_date = any ($2)
+        "#,
+        dataset,
+        &sessions.0,
+    )
+    .fetch_all(tx)
+    .await?;
+
+    let standing = rows.into_iter().filter_map(|row| {
+        let (rule, direction) = (Rule::parse(&row.rule)?, Direction::parse(&row.direction)?);
+        let values = Values {
+            session: row.session_date,
+            reference_at: row.reference_window,
+            reference_close: row.reference_close,
+            close: row.close,
+        };
+        let cause = Cause { window_start: row.cause_window_start, generation: row.cause_window_generation };
+        Some((
+            Key { symbol: row.symbol, rule, direction, at: row.window_start },
+            Standing {
+                values,
+                revision: row.revision,
+                withdrawn: row.withdrawn,
+                explained: row.explained,
+                cause,
+            },
+        ))
+    });
+    Ok(standing.collect())
+}
+
+/// Why a change could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Come back later.
+    #[error("the database did not write a trigger")]
+    Database(#[from] sqlx::Error),
+    /// Come back later: somebody wrote without the session's lock.
+    #[error(transparent)]
+    Moved(#[from] Moved),
+}
+
+/// Writes one change; answers the revision that needs an explanation now, if any.
+///
+/// The trigger before its explanation, as the explain job locks them.
+///
+/// # Errors
+///
+/// [`Error`].
+pub async fn write(
+    tx: &mut PgConnection,
+    dataset: &str,
+    key: &Key,
+    change: &Change,
+    cause: Cause,
+) -> Result<Option<i32>, Error> {
+    match change {
+        Change::Insert(values) => {
+            insert(tx, dataset, key, values, cause).await?;
+            Ok(Some(1))
+        }
+        Change::Replace { revision, values } => {
+            let replaced = replace(&mut *tx, dataset, key, *revision, values, cause).await?;
+            expect_one(replaced, key, *revision)?;
+            remove_explanation(tx, dataset, key).await?;
+            Ok(Some(revision + 1))
+        }
+        Change::Withdraw { revision } => {
+            let withdrawn = withdraw(&mut *tx, dataset, key, *revision).await?;
+            expect_one(withdrawn, key, *revision)?;
+            remove_explanation(tx, dataset, key).await?;
+            Ok(None)
+        }
+    }
+}
+
+fn expect_one(written: u64, key: &Key, revision: i32) -> Result<(), Moved> {
+    if written == 1 { Ok(()) } else { Err(Moved { key: key.clone(), revision }) }
+}
+
+async fn insert(
+    tx: &mut PgConnection,
+    dataset: &str,
+    key: &Key,
+    values: &Values,
+    cause: Cause,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        r#"
+        -- triggers::rows::insert
+        insert into price_trigger
+               (dataset, symbol, rule, direction, window_start, session_date, reference_window,
+                reference_close, close, move, cause_window_start, cause_window_generation)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        "#,
+        dataset,
+        key.symbol,
+        key.rule.as_str(),
+        key.direction.as_str(),
+        key.at,
+        values.session,
+        values.reference_at,
+        values.reference_close,
+        values.close,
+        values.r#move(),
+        cause.window_start,
+        cause.generation,
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+async fn replace(
+    tx: &mut PgConnection,
+    dataset: &str,
+    key: &Key,
+    revision: i32,
+    values: &Values,
+    cause: Cause,
+) -> Result<u64, sqlx::Error> {
+    let replaced = sqlx::query!(
+        r#"
+        -- triggers::rows::replace
+        update price_trigger
+           set revision                = revision + 1,
+               session_date            = $7,
+               reference_window        = $8,
+               reference_close         = $9,
+               close                   = $10,
+               move                    = $11,
+               cause_window_start      = $12,
+               cause_window_generation = $13,
+               withdrawn_at            = null
+         where dataset = $1
+           and symbol = $2
+           and rule = $3
+           and direction = $4
+           and window_start = $5
+           and revision = $6
+        "#,
+        dataset,
+        key.symbol,
+        key.rule.as_str(),
+        key.direction.as_str(),
+        key.at,
+        revision,
+        values.session,
+        values.reference_at,
+        values.reference_close,
+        values.close,
+        values.r#move(),
+        cause.window_start,
+        cause.generation,
+    )
+    .execute(tx)
+    .await?;
+    Ok(replaced.rows_affected())
+}
+
+async fn withdraw(
+    tx: &mut PgConnection,
+    dataset: &str,
+    key: &Key,
+    revision: i32,
+) -> Result<u64, sqlx::Error> {
+    let withdrawn = sqlx::query!(
+        r#"
+        -- triggers::rows::withdraw
+        update price_trigger
+           set withdrawn_at = clock_timestamp()
+         where dataset = $1
+           and symbol = $2
+           and rule = $3
+           and direction = $4
+           and window_start = $5
+           and revision = $6
+           and withdrawn_at is null
+        "#,
+        dataset,
+        key.symbol,
+        key.rule.as_str(),
+        key.direction.as_str(),
+        key.at,
+        revision,
+    )
+    .execute(tx)
+    .await?;
+    Ok(withdrawn.rows_affected())
+}
+
+async fn remove_explanation(tx: &mut PgConnection, dataset: &str, key: &Key) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        r#"
+        -- triggers::rows::remove_explanation
+        delete from explanation
+         where dataset = $1
+           and symbol = $2
+           and rule = $3
+           and direction = $4
+           and window_start = $5
+        "#,
+        dataset,
+        key.symbol,
+        key.rule.as_str(),
+        key.direction.as_str(),
+        key.at,
+    )
+    .execute(tx)
+    .await?;
+    Ok(())
+}
