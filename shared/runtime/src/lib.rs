@@ -7,6 +7,8 @@
 pub mod artifacts;
 pub mod aws;
 pub mod consumer;
+pub mod operator;
+pub mod reconciler;
 pub mod settings;
 pub mod telemetry;
 pub mod time_left;
