@@ -23,15 +23,19 @@ pub enum Policy {
 }
 
 /// Why a message that can be read can still not be decided. It is neither run nor deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Doubt {
-    /// There is no such job.
+    /// Never enqueued, or removed by retention.
+    #[error("there is no such job")]
     UnknownJob,
-    /// The job belongs to another destination.
+    /// The message lay in the dead-letter queue of another destination.
+    #[error("the job belongs to another destination")]
     WrongDestination,
-    /// The job was never redriven that often.
+    /// The message is of a redrive that has not happened.
+    #[error("the job was never redriven that often")]
     FutureGeneration,
-    /// The job has no event of its generation, so nothing would wake it again.
+    /// So nothing would wake it again.
+    #[error("the job has no event of its generation")]
     NoEvent,
 }
 

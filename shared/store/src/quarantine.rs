@@ -27,42 +27,46 @@ pub struct Evidence {
     pub detail: String,
 }
 
-/// Whether the evidence is new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// Copied now.
-    First,
-    /// The first copy stands; only `last_seen_at` has moved.
-    Again,
-}
-
-/// Keeps the evidence of one message.
+/// Keeps the evidence of each message; gives the ids of those seen for the first time.
 ///
 /// # Errors
 ///
-/// [`Error::Database`]. Leave the message; its next sight tries again.
-pub async fn keep(db: impl PgExecutor<'_>, evidence: &Evidence) -> Result<Kept, Error> {
+/// [`Error::Database`]: nothing was kept. Leave the messages; their next sight tries again.
+pub async fn keep(db: impl PgExecutor<'_>, evidence: &[Evidence]) -> Result<Vec<String>, Error> {
     // SQS carries no NUL, PostgreSQL stores none; a test event may hold one all the same.
     let storable = |text: &str| text.replace('\0', "\u{fffd}");
-    let body = evidence.body.as_deref().map(storable);
+    let column = |of: fn(&Evidence) -> &str| evidence.iter().map(|one| storable(of(one))).collect::<Vec<_>>();
+    let bodies: Vec<_> = evidence.iter().map(|one| one.body.as_deref().map(storable)).collect();
+    let attributes: Vec<_> = evidence.iter().map(|one| one.attributes.to_string()).collect();
+    let receive_counts: Vec<_> = evidence.iter().map(|one| one.receive_count).collect();
     let first = sqlx::query_scalar!(
         r#"
         -- quarantine::keep
-        insert into quarantined_message as q
-               (message_id, queue, body, attributes, receive_count, reason, detail)
-        values ($1, $2, $3, $4::text::json, $5, $6, $7)
-            on conflict (message_id) do update set last_seen_at = greatest(q.last_seen_at, now())
-        returning first_seen_at = now() as "first!"
+        with kept as (
+            insert into quarantined_message as q
+                   (message_id, queue, body, attributes, receive_count, reason, detail)
+            select distinct on (message_id)
+                   message_id, queue, body, attributes::json, receive_count, reason, detail
+              from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::integer[], $6::text[], $7::text[])
+                   as seen (message_id, queue, body, attributes, receive_count, reason, detail)
+             order by message_id
+                on conflict (message_id) do update set last_seen_at = greatest(q.last_seen_at, now())
+            returning message_id, first_seen_at
+        )
+        select message_id
+          from kept
+         where first_seen_at = now()
+         order by message_id
         "#,
-        evidence.message_id,
-        evidence.queue,
-        body,
-        evidence.attributes.to_string(),
-        evidence.receive_count,
-        evidence.reason,
-        storable(&evidence.detail),
+        &column(|one| &one.message_id),
+        &column(|one| &one.queue),
+        &bodies as &[Option<String>],
+        &attributes,
+        &receive_counts as &[Option<i32>],
+        &column(|one| &one.reason),
+        &column(|one| &one.detail),
     )
-    .fetch_one(db)
+    .fetch_all(db)
     .await?;
-    Ok(if first { Kept::First } else { Kept::Again })
+    Ok(first)
 }

@@ -93,7 +93,7 @@ async fn move_jobs(
             select job.job_id, job.job_type, job.status, job.dead_reason, job.finished_at,
                    job.redrive_generation + 1 as generation,
                    job.dead_reason = 'STALE'
-                       or (job.dataset is not null and w.generation is distinct from job.window_generation)
+                       or coalesce(w.generation > job.window_generation, false)
                        as stale
               from job
               left join collection_window w using (dataset, window_start)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use store::quarantine::{Evidence, Kept, keep};
+use store::quarantine::{Evidence, keep};
 
 fn evidence(message_id: &str) -> Evidence {
     Evidence {
@@ -18,10 +18,11 @@ fn evidence(message_id: &str) -> Evidence {
 
 #[sqlx::test(migrations = "../../migrations")]
 async fn evidence_is_copied_at_first_sight_and_only_dated_afterwards(db: PgPool) {
-    assert_eq!(keep(&db, &evidence("m-1")).await.unwrap(), Kept::First);
     let later = Evidence { body: None, receive_count: None, ..evidence("m-1") };
-    assert_eq!(keep(&db, &later).await.unwrap(), Kept::Again);
-    assert_eq!(keep(&db, &evidence("m-2")).await.unwrap(), Kept::First);
+    let again = [evidence("m-2"), later, evidence("m-2")];
+    assert_eq!(keep(&db, &[evidence("m-1")]).await.unwrap(), ["m-1"]);
+    assert_eq!(keep(&db, &again).await.unwrap(), ["m-2"]);
+    assert!(keep(&db, &again).await.unwrap().is_empty());
 
     let (body, count, attributes, moved): (String, i32, Value, bool) = sqlx::query_as(
         "select body, receive_count, attributes, last_seen_at > first_seen_at
