@@ -7,6 +7,7 @@
 pub mod artifacts;
 pub mod aws;
 pub mod consumer;
+pub mod dead_letter;
 pub mod operator;
 pub mod reconciler;
 pub mod settings;
