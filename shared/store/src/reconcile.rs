@@ -59,10 +59,13 @@ pub async fn ring(db: impl PgExecutor<'_>, pace: &Pace) -> Result<Vec<Rung>, Err
             select job.job_id, e.event_id
               from job
               join outbox_event e using (job_id, redrive_generation)
+             cross join lateral (
+                   select now() - make_interval(secs => least($1 * power(2, least(job.requeue_count, 30)), $2))
+                   ) as patience (ends)
              where job.finished_at is null
                and e.status = 'PUBLISHED'
-               and greatest(job.next_attempt_at, job.last_requeued_at, job.lease_until, e.published_at)
-                   < now() - make_interval(secs => least($1 * power(2, least(job.requeue_count, 30)), $2))
+               and greatest(job.next_attempt_at, job.last_requeued_at, job.lease_until) < patience.ends
+               and e.published_at < patience.ends
              order by job.enqueued_at, job.job_id
              limit $3
                for update of job, e skip locked

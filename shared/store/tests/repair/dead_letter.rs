@@ -211,3 +211,44 @@ async fn redrive_that_commits_after_the_receive_supersedes_the_message(db: PgPoo
     let after = read(&db, &job_id).await;
     assert_eq!((after.status.as_str(), after.attempt_count), ("PENDING", 0));
 }
+
+/// Not a fixed interleaving but many: whichever of the two comes first, the new life begins untouched.
+#[sqlx::test(migrations = "../../migrations")]
+async fn redrive_at_the_same_moment_begins_its_life_untouched(db: PgPool) {
+    for nth in 0..60 {
+        let policy = [Policy::Return, Policy::Dead][nth % 2];
+        let job_id = job_in(&db, &nth.to_string(), JobStatus::Dead).await;
+        let wanted = order(&[&job_id]);
+
+        let (found, ()) = tokio::join!(verdict(&db, &job_id, 0, policy), async {
+            store::redrive::redrive(&db, &wanted, None).await.unwrap();
+        });
+
+        let expected = [Verdict::Settled, Verdict::Superseded, Verdict::Held { wait: None }];
+        assert!(expected.contains(&found), "{found:?}");
+        let after = read(&db, &job_id).await;
+        assert_eq!((after.status.as_str(), after.redrive_generation, after.attempt_count), ("PENDING", 1, 0));
+    }
+}
+
+#[sqlx::test(migrations = "../../migrations")]
+async fn late_mark_of_a_relay_never_swallows_the_ring(db: PgPool) {
+    for nth in 0..60 {
+        let job_id = job(&db, &nth.to_string()).await;
+        set(&db, &job_id, "not sent yet").await;
+        let mark = "update outbox_event set status = 'PUBLISHED', published_at = now()
+                     where job_id = $1 and ring = 0 and published_at is null";
+
+        let (found, ()) = tokio::join!(verdict(&db, &job_id, 0, Policy::Return), async {
+            sqlx::query(mark).bind(job_id.as_str()).execute(&db).await.unwrap();
+        });
+
+        let (job, event) = (read(&db, &job_id).await, events(&db, &job_id).await.remove(0));
+        let whole = match found {
+            Verdict::Returned => ("RETRY", "NEW", 1),
+            Verdict::Held { wait: None } => ("PENDING", "PUBLISHED", 0),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((job.status.as_str(), event.status.as_str(), event.ring), whole);
+    }
+}
