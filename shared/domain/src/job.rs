@@ -27,6 +27,8 @@ pub enum Transition {
     Complete,
     /// Its holder failed in a way that may pass, or never started.
     Retry,
+    /// Its message reached the dead-letter queue; it waits for a new one.
+    Return,
     /// It is given up for a [`DeadReason`].
     Bury,
     /// An operator wants it to run again.
@@ -49,18 +51,18 @@ impl JobStatus {
 
     /// The state that follows `self` after `transition`. This table is the specification.
     ///
-    /// That a claimed job is only claimed again after its lease, and a retried one when it is due, is
-    /// for the SQL to see.
+    /// That a claimed job is only claimed or returned after its lease, and a retried one claimed when it
+    /// is due, is for the SQL to see.
     ///
     /// # Errors
     ///
     /// [`IllegalMove`] for every pair that is not listed.
     pub fn after(self, transition: Transition) -> Result<Self, IllegalMove> {
-        use Transition::{Bury, Claim, Complete, Redrive, Retry};
+        use Transition::{Bury, Claim, Complete, Redrive, Retry, Return};
         match (self, transition) {
             (Self::Pending | Self::Claimed | Self::Retry, Claim) => Ok(Self::Claimed),
             (Self::Claimed, Complete) => Ok(Self::Succeeded),
-            (Self::Claimed, Retry) => Ok(Self::Retry),
+            (Self::Claimed, Retry) | (Self::Pending | Self::Claimed | Self::Retry, Return) => Ok(Self::Retry),
             (Self::Pending | Self::Claimed | Self::Retry, Bury) => Ok(Self::Dead),
             (Self::Dead, Redrive) => Ok(Self::Pending),
             (from, transition) => Err(IllegalMove { from, transition }),
@@ -153,9 +155,9 @@ mod tests {
 
     #[test]
     fn only_a_redrive_leaves_a_terminal_state_and_only_from_dead() {
-        use Transition::{Bury, Claim, Complete, Redrive, Retry};
+        use Transition::{Bury, Claim, Complete, Redrive, Retry, Return};
         for from in JobStatus::ALL.into_iter().filter(|status| status.is_terminal()) {
-            for transition in [Claim, Complete, Retry, Bury, Redrive] {
+            for transition in [Claim, Complete, Retry, Return, Bury, Redrive] {
                 let legal = from == JobStatus::Dead && transition == Redrive;
                 assert_eq!(from.after(transition).is_ok(), legal, "{from} {transition:?}");
             }

@@ -7,6 +7,9 @@
 pub mod artifacts;
 pub mod aws;
 pub mod consumer;
+pub mod dead_letter;
+pub mod operator;
+pub mod reconciler;
 pub mod settings;
 pub mod telemetry;
 pub mod time_left;
