@@ -13,10 +13,17 @@ mod values;
 
 pub mod artifact;
 pub mod claim;
+pub mod dead_letter;
+pub mod dismiss;
 pub mod enqueue;
+pub mod inspect;
 pub mod job;
 pub mod migrate;
+pub mod operator_action;
 pub mod pool;
+pub mod quarantine;
+pub mod reconcile;
+pub mod redrive;
 pub mod window;
 
 pub use error::Error;
