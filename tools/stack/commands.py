@@ -114,10 +114,8 @@ def demo(arguments):
     }
     try:
         now = deploy.deploy(DEMO, servers.up(DEMO, path), parameters)
-        # The same build as the functions': one set of dependencies serves both.
-        command = ["cargo", "run", "--quiet", "--release", "--bin", "demo", "--", *arguments]
-        environment = {**os.environ, **servers.variables(now, path), **deploy.FAST_RELEASE}
-        return subprocess.call(command, cwd=PROJECT, env=environment)
+        program = deploy.program("demo", DEMO)
+        return subprocess.call([program, *arguments], env={**os.environ, **servers.variables(now, path)})
     finally:
         servers.down(path)
 

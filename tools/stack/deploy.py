@@ -5,6 +5,7 @@ set by Cargo's own variables for these builds alone.
 """
 
 import os
+from pathlib import Path
 
 from . import aws, state, tools
 from .paths import PROJECT, TEMPLATE
@@ -32,6 +33,15 @@ def deploy(folder, now, parameters):
     with step("Migrating the database"):
         aws.invoke_or_fail(now, now["functions"]["migrator"], {})
     return now
+
+
+def program(name, folder):
+    """Builds a program of the workspace the way functions are built, so that both share every dependency; its path."""
+    with step(f"Building {name}"):
+        environment = {**os.environ, **FAST_RELEASE, "PATH": tools.path_first()}
+        command = ["cargo", "lambda", "build", "--release", "--bin", name]
+        run_logged(command, folder / "logs/program.log", cwd=PROJECT, env=environment)
+    return Path(os.environ.get("CARGO_TARGET_DIR", PROJECT / "target")) / "lambda" / name / "bootstrap"
 
 
 def _deploy_options(built, now, parameters):
