@@ -1,1 +1,13 @@
-//! Placeholder.
+//! What tests are made of: faulty twins of the ports, and rows to begin with.
+//!
+//! Rows are brought into their states by the product's own statements wherever it has them; only time
+//! is moved by hand, by writing the column that holds it. A fixture that fails panics: it is a bug of
+//! the test.
+
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a fixture that fails is a failed test")]
+
+pub mod inbox;
+pub mod jobs;
+pub mod windows;
+
+pub use inbox::Inbox;
