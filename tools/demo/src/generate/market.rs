@@ -45,19 +45,24 @@ pub struct Shock {
     pub story: Option<Story>,
 }
 
-/// Plans the session: one shock for each story, three that nothing explains, and one minute in which
-/// five companies fall together.
+/// Plans the session: one minute in which five companies fall together, then one shock for each story,
+/// and three that nothing explains.
 ///
-/// Two shocks of one company are at least an hour apart, so that each is a trigger of its own.
+/// Two shocks of one company are at least an hour apart, so that each is a trigger of its own. The fall
+/// comes before any story, and those that nothing explains hit companies without one.
 pub fn plan(random: &mut fastrand::Rng) -> Vec<Shock> {
     let mut companies: Vec<usize> = (0..COMPANIES.len()).collect();
     random.shuffle(&mut companies);
-
-    let mut shocks = Vec::new();
     let mut stories = Story::ALL;
     random.shuffle(&mut stories);
+
+    let fall = 36 + random.u32(0..8);
+    let mut shocks: Vec<Shock> = companies[1..6]
+        .iter()
+        .map(|&company| Shock { company, minute: fall, basis_points: -random.i64(160..240), story: None })
+        .collect();
     for (story, (slot, &company)) in stories.into_iter().zip((0..).zip(&companies)) {
-        let minute = 40 + slot * 34 + random.u32(0..12);
+        let minute = 110 + slot * 36 + random.u32(0..12);
         shocks.push(Shock {
             company,
             minute,
@@ -65,13 +70,9 @@ pub fn plan(random: &mut fastrand::Rng) -> Vec<Shock> {
             story: Some(story),
         });
     }
-    for (minute, company) in [(57, companies[6]), (127, companies[7]), (262, companies[0])] {
+    for (minute, company) in [(80, companies[6]), (205, companies[7]), (270, companies[6])] {
         let minute = minute + random.u32(0..8);
         shocks.push(Shock { company, minute, basis_points: either_way(random, 150..280), story: None });
-    }
-    let minute = 318 + random.u32(0..20);
-    for &company in &companies[1..6] {
-        shocks.push(Shock { company, minute, basis_points: -random.i64(160..240), story: None });
     }
     shocks
 }
