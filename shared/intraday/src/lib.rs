@@ -3,6 +3,7 @@
 //! The first tenant of the protocol (`domain`, `store`, `runtime`), and it knows nothing those do not
 //! offer to everybody. It owns the SQL of its own tables and no other.
 
+pub mod audit;
 pub mod bars;
 pub mod calendar;
 pub mod config;

@@ -12,6 +12,7 @@ mod error;
 mod values;
 
 pub mod artifact;
+pub mod audit;
 pub mod claim;
 pub mod dead_letter;
 pub mod dismiss;

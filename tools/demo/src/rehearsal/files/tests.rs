@@ -1,0 +1,112 @@
+//! What is made of a person's files.
+
+use chrono_tz::America::New_York;
+
+use super::*;
+
+/// Two symbols on a Tuesday and a Wednesday in winter; the Wednesday begins a minute later.
+const BARS: &str = "timestamp,symbol,open,high,low,close,volume
+2026-01-06 09:30:00,AAPL,10,11,9,10,100
+2026-01-06 09:32:00,ABC,20,21,19,20,100
+2026-01-07 09:31:00,AAPL,10,11,9,10,100
+2026-01-07 09:32:00,ABC,20,21,19,20,100
+2026-01-07 09:32:00,AAPL,10,11,9,10,100
+";
+
+/// A folder of its own, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("demo-{name}-{}", std::process::id()));
+        empty(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, file: &str, text: &str) -> PathBuf {
+        let path = self.0.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn own_folders(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("bars/b.csv", BARS);
+    folder.write("news/n.xml", "<rss/>");
+    folder
+}
+
+#[test]
+fn latest_session_is_replayed_from_its_first_minute_to_its_last() {
+    let folder = own_folders("latest");
+
+    let rehearsal = rehearsal(&folder.0, New_York, 1, None).unwrap();
+
+    let starts: Vec<String> =
+        rehearsal.windows.iter().map(|start| start.format("%F %R").to_string()).collect();
+    assert_eq!(starts, ["2026-01-07 14:31", "2026-01-07 14:32"]);
+    assert_eq!(rehearsal.bars, 3);
+}
+
+#[test]
+fn several_sessions_share_one_span_of_the_day() {
+    let folder = own_folders("several");
+
+    let rehearsal = rehearsal(&folder.0, New_York, 2, None).unwrap();
+
+    assert_eq!(rehearsal.windows.len(), 2 * 3);
+    assert_eq!(rehearsal.bars, 5);
+}
+
+#[test]
+fn configuration_that_is_derived_is_one_the_product_accepts() {
+    let folder = own_folders("derived");
+    let rehearsal = rehearsal(&folder.0, New_York, 2, None).unwrap();
+
+    let config = Config::load(&rehearsal.config).unwrap();
+
+    let dataset = config.dataset(&rehearsal.dataset).unwrap();
+    assert_eq!(
+        dataset.windows_between(rehearsal.windows[0], rehearsal.windows[5]).collect::<Vec<_>>(),
+        rehearsal.windows
+    );
+    let named: Vec<_> =
+        dataset.instruments.iter().map(|one| (one.symbol.as_str(), one.names.is_empty())).collect();
+    assert_eq!(named, [("AAPL", false), ("ABC", true)]);
+}
+
+#[test]
+fn zone_decides_when_a_naive_time_was() {
+    let folder = own_folders("zone");
+
+    let rehearsal = rehearsal(&folder.0, chrono_tz::Asia::Seoul, 1, None).unwrap();
+
+    assert_eq!(rehearsal.windows[0].format("%F %R").to_string(), "2026-01-07 00:31");
+}
+
+#[test]
+fn folder_without_bars_says_what_was_expected() {
+    let folder = Folder::new("empty");
+    folder.write("bars/b.csv", "a,b\n1,2\n");
+    folder.write("news/n.xml", "<rss/>");
+
+    let refused = rehearsal(&folder.0, New_York, 1, None).unwrap_err().to_string();
+
+    assert!(refused.contains("CSV files with a header are expected"), "{refused}");
+    assert!(refused.contains("b.csv"), "{refused}");
+}
+
+#[test]
+fn dataset_is_named_after_its_folder_and_only_that() {
+    assert_eq!(dataset_name(Path::new("/a/US 8.csv")), dataset_name(Path::new("/a/US 8.csv")));
+    assert_ne!(dataset_name(Path::new("/a/us8.csv")), dataset_name(Path::new("/b/us8.csv")));
+    assert!(dataset_name(Path::new("/a/US 8.csv")).starts_with("rehearsal-us-8-"));
+}
