@@ -1,0 +1,79 @@
+//! The subject's handler: it does what its job's payload says, well or badly.
+//!
+//! It notes each run outside of any transaction, and its effect inside the job's. No natural key holds
+//! off a second effect: that is left to the claim alone.
+
+use std::time::Duration;
+
+use domain::DeadReason;
+use rustix::process::{Signal, getpid, kill_process};
+use runtime::consumer::{Failure, Handler};
+use serde_json::Value;
+use sqlx::{PgConnection, PgPool};
+use store::claim::ClaimedJob;
+use store::enqueue::enqueue;
+
+use crate::producer::{DESTINATION, job as new_job};
+
+/// Longer than any invocation lasts.
+const FOR_EVER: Duration = Duration::from_secs(3_600);
+
+/// The handler of the subject's jobs.
+pub struct Subject {
+    /// For the notes about runs.
+    pub db: PgPool,
+}
+
+impl Handler for Subject {
+    type Prepared = ();
+
+    fn destination(&self) -> &str {
+        DESTINATION
+    }
+
+    async fn prepare(&self, job: &ClaimedJob) -> Result<(), Failure> {
+        sqlx::query("insert into subject_run (job_id, attempt) values ($1, $2)")
+            .bind(job.claim.job_id().as_str())
+            .bind(job.claim.attempt_count())
+            .execute(&self.db)
+            .await?;
+        let is_first = job.claim.attempt_count() == 1;
+        match text(job, "behave") {
+            "fail-once" if is_first => Err(Failure::Transient("once".into())),
+            "fail" => Err(Failure::Transient("always".into())),
+            "refuse" => {
+                Err(Failure::Permanent { reason: DeadReason::Handler("REFUSED"), source: "on purpose".into() })
+            }
+            "stale" => Err(Failure::Stale),
+            "panic" => panic!("on purpose"),
+            "kill" => die(),
+            "hang" if is_first => {
+                tokio::time::sleep(FOR_EVER).await;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn apply(&self, tx: &mut PgConnection, job: &ClaimedJob, (): ()) -> Result<(), Failure> {
+        sqlx::query("insert into subject_effect (job_id) values ($1)")
+            .bind(job.claim.job_id().as_str())
+            .execute(&mut *tx)
+            .await?;
+        if text(job, "behave") == "follow-up" {
+            let number = job.payload.get("number").and_then(Value::as_i64).unwrap_or_default();
+            let name = format!("{}-follow-up", text(job, "name"));
+            enqueue(tx, &[new_job(&name, number, "succeed")]).await?;
+        }
+        Ok(())
+    }
+}
+
+fn text<'a>(job: &'a ClaimedJob, field: &str) -> &'a str {
+    job.payload.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Ends this process as a lost host ends it.
+fn die() -> Result<(), Failure> {
+    kill_process(getpid(), Signal::KILL).map_err(|error| Failure::Transient(error.into()))
+}
