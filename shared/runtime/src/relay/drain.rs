@@ -1,16 +1,18 @@
-//! One pass over a lane: read ▸ send ▸ settle, as one stream.
+//! One pass over a lane: read ▸ send ▸ settle, with several batches on their way.
 //!
-//! Reads go on behind the pass's cursor while calls are in flight, and outcomes are settled together as
-//! they come in. A pass that must stop (trouble, time, a lost lane) reads and sends no more, waits for
-//! what is in flight and settles it: nothing that was sent stays unmarked, and no statement is ever cut
-//! off.
+//! Reads go on behind the pass's cursor while calls are in flight; a batch is settled when the last of
+//! its calls is answered. A pass that must stop (trouble, time, a lost lane) reads and sends no more,
+//! waits for what is in flight and settles it: nothing that was sent stays unmarked, and no statement is
+//! ever cut off.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures::future::join_all;
 use futures::{StreamExt, stream};
 use store::lane::{self, Kept, Lease};
-use store::outbox::{self, Bounds, Cursor};
+use store::outbox::{self, Bounds, Cursor, Event};
+use tokio::sync::Semaphore;
 
 use super::batch::{self, CALL_BYTES_MAX, Outgoing};
 use super::call::{self, Outcome};
@@ -21,10 +23,8 @@ use super::sender::Sender;
 const READ_BYTES: usize = 8 * 1024 * 1024;
 /// Events in a probe: one call.
 const PROBE_EVENTS: usize = 10;
-/// Calls whose outcomes are settled together, at most.
-const SETTLE_CALLS: usize = 50;
-/// Settlements at the same time.
-const SETTLERS: usize = 2;
+/// Batches on their way at the same time: the next is read while calls of the last are answered.
+const BATCHES: usize = 3;
 /// The longest pass, and so the longest time without a look from the start.
 pub(super) const PASS_MAX: Duration = Duration::from_secs(3);
 
@@ -73,17 +73,16 @@ impl Place {
 /// Moves what is due behind `place`. A lane that was in trouble gets one probe: a single call.
 pub(super) async fn pass<S: Sender>(lane: &Lane<'_, S>, lease: &Lease, place: &mut Place) -> End {
     let probes = lease.failures() > 0;
-    let state = State { place, found: false, stop: None };
-    let pass = Pass { lane, lease, probes, started: Instant::now(), state: Mutex::new(state) };
+    let state = Mutex::new(State { place, found: false, stop: None });
+    let in_flight = Semaphore::new(lane.settings.in_flight);
+    let pass = Pass { lane, lease, probes, started: Instant::now(), in_flight, state };
     let pass_ref = &pass;
 
+    // One level of buffering and no more: a second one could leave a read unpolled, with its connection,
+    // while a settlement waits for that connection.
     stream::unfold(true, |more| pass_ref.read(more))
-        .flat_map(stream::iter)
-        .map(|work| pass_ref.perform(work))
-        .buffer_unordered(if probes { 1 } else { lane.settings.in_flight })
-        .ready_chunks(SETTLE_CALLS)
-        .map(|outcomes| pass_ref.settle(outcomes))
-        .buffer_unordered(SETTLERS)
+        .map(|events| pass_ref.carry(events))
+        .buffer_unordered(BATCHES)
         .for_each(|()| std::future::ready(()))
         .await;
 
@@ -103,21 +102,16 @@ struct Pass<'a, S> {
     lease: &'a Lease,
     probes: bool,
     started: Instant,
+    /// Calls that may be made at this moment, over all batches of the pass.
+    in_flight: Semaphore,
     state: Mutex<State<'a>>,
 }
 
-/// What the stages share. Never held across an await.
+/// What reads and batches share. Never held across an await.
 struct State<'a> {
     place: &'a mut Place,
     found: bool,
     stop: Option<Stop>,
-}
-
-/// What a read leaves to do.
-enum Work {
-    Send(Vec<Outgoing>),
-    /// Nothing can be sent of it.
-    Settle(Outcome),
 }
 
 impl<'a, S: Sender> Pass<'a, S> {
@@ -138,7 +132,7 @@ impl<'a, S: Sender> Pass<'a, S> {
     }
 
     /// The next read, and whether another one should follow; `None` ends the pass.
-    async fn read(&self, more: bool) -> Option<(Vec<Work>, bool)> {
+    async fn read(&self, more: bool) -> Option<(Vec<Event>, bool)> {
         if !more || self.is_stopped() {
             return None;
         }
@@ -151,7 +145,7 @@ impl<'a, S: Sender> Pass<'a, S> {
         }
     }
 
-    async fn try_read(&self) -> Result<(Vec<Work>, bool), Stop> {
+    async fn try_read(&self) -> Result<(Vec<Event>, bool), Stop> {
         self.keep_lane().await?;
         let (cursor, began) = (self.state().place.cursor, Instant::now());
         let events = if self.probes { PROBE_EVENTS } else { self.lane.settings.read_events };
@@ -160,12 +154,8 @@ impl<'a, S: Sender> Pass<'a, S> {
         let batch =
             outbox::read_due(self.lane.db, destination, cursor, bounds).await.map_err(Stop::Database)?;
         self.note_read(cursor, batch.cursor, began, batch.events.is_empty());
-        if batch.events.is_empty() {
-            return Ok((Vec::new(), false));
-        }
-        let bytes_max = self.lane.message_bytes_max().await.map_err(Stop::Trouble)?;
-        let work = self.plan(batch.events, bytes_max);
-        Ok((work, batch.more && !self.probes && self.started.elapsed() < PASS_MAX))
+        let goes_on = batch.more && !self.probes && self.started.elapsed() < PASS_MAX;
+        Ok((batch.events, goes_on))
     }
 
     /// Renews the lease when a third of it is over.
@@ -197,38 +187,48 @@ impl<'a, S: Sender> Pass<'a, S> {
         });
     }
 
-    fn plan(&self, events: Vec<outbox::Event>, bytes_max: usize) -> Vec<Work> {
-        let mut flawed = Outcome::default();
-        let mut outgoing = Vec::with_capacity(events.len());
-        for event in events {
-            match batch::prepare(event, bytes_max) {
-                Ok(event) => outgoing.push(event),
-                Err((key, flaw)) => flawed.give_up(key, flaw.reason, flaw.error),
-            }
+    /// Sends a batch and settles it.
+    async fn carry(&self, events: Vec<Event>) {
+        if events.is_empty() {
+            return;
         }
-        let mut calls = batch::pack(outgoing);
+        let bytes_max = match self.lane.message_bytes_max().await {
+            Ok(bytes_max) => bytes_max,
+            Err(trouble) => return self.stop(Stop::Trouble(trouble)),
+        };
+        let (mut outcome, mut calls) = plan(events, bytes_max);
         if self.probes {
             calls.truncate(1);
         }
-        let flawed = std::iter::once(Work::Settle(flawed));
-        flawed.chain(calls.into_iter().map(Work::Send)).collect()
-    }
-
-    async fn perform(&self, work: Work) -> Outcome {
-        match work {
-            Work::Settle(outcome) => outcome,
-            Work::Send(call) => call::send(self.lane, call, || self.is_stopped()).await,
+        for sent in join_all(calls.into_iter().map(|call| self.send(call))).await {
+            outcome.absorb(sent);
         }
-    }
-
-    async fn settle(&self, outcomes: Vec<Outcome>) {
-        let mut all = Outcome::default();
-        outcomes.into_iter().for_each(|outcome| all.absorb(outcome));
-        if let Some(trouble) = all.trouble.take() {
-            self.stop(Stop::Trouble(trouble));
-        }
-        if let Err(error) = call::settle(self.lane, &all).await {
+        if let Err(error) = call::settle(self.lane, &outcome).await {
             self.stop(Stop::Database(error));
         }
     }
+
+    async fn send(&self, call: Vec<Outgoing>) -> Outcome {
+        let Ok(_permit) = self.in_flight.acquire().await else {
+            return Outcome::default();
+        };
+        let mut outcome = call::send(self.lane, call, || self.is_stopped()).await;
+        if let Some(trouble) = outcome.trouble.take() {
+            self.stop(Stop::Trouble(trouble));
+        }
+        outcome
+    }
+}
+
+/// What can never be sent, and the calls that send the rest.
+fn plan(events: Vec<Event>, bytes_max: usize) -> (Outcome, Vec<Vec<Outgoing>>) {
+    let mut flawed = Outcome::default();
+    let mut outgoing = Vec::with_capacity(events.len());
+    for event in events {
+        match batch::prepare(event, bytes_max) {
+            Ok(event) => outgoing.push(event),
+            Err((key, flaw)) => flawed.give_up(key, flaw.reason, flaw.error),
+        }
+    }
+    (flawed, batch::pack(outgoing))
 }
