@@ -10,6 +10,7 @@ pub mod consumer;
 pub mod dead_letter;
 pub mod operator;
 pub mod reconciler;
+pub mod relay;
 pub mod settings;
 pub mod telemetry;
 pub mod time_left;

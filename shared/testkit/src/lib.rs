@@ -11,3 +11,8 @@ pub mod jobs;
 pub mod windows;
 
 pub use inbox::Inbox;
+
+pub mod outbox;
+pub mod queues;
+
+pub use queues::{Fault, Health, Queues};

@@ -1,0 +1,62 @@
+//! What a relay did: one account per lane, for its answer and its log line.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What one invocation did.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// By destination.
+    pub destinations: BTreeMap<String, LaneReport>,
+    /// Events made DEAD because no relay drains their destination.
+    pub unknown_destination: u64,
+}
+
+/// How the time with a lane ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Everything due was sent.
+    #[default]
+    Drained,
+    /// The time was up first.
+    OutOfTime,
+    /// The lane is in trouble; `last_error` says which.
+    BackingOff,
+    /// Another relay has it.
+    Held,
+    /// The database did not answer; `last_error` says how.
+    Failed,
+}
+
+/// What one invocation did with one lane.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LaneReport {
+    /// How it ended.
+    pub ending: Ending,
+    /// Events sent and marked.
+    pub published: u64,
+    /// Events sent that somebody else had moved meanwhile: messages too many, absorbed by the consumer.
+    pub repeated: u64,
+    /// Entries to be tried again later, on the event's own account.
+    pub transient: u64,
+    /// Events that are DEAD now.
+    pub dead: u64,
+    /// Jobs that went with them.
+    pub dead_jobs: u64,
+    /// Events that can not be sent while their job is being worked on.
+    pub deferred: u64,
+    /// Calls that sent messages, answered or not.
+    pub batches: u64,
+    /// Calls that were cut in two and made again.
+    pub splits: u64,
+    /// Reads of the outbox.
+    pub looks: u64,
+    /// Reads that found nothing.
+    pub idle_looks: u64,
+    /// Times the lane went into back-off.
+    pub back_offs: u64,
+    /// The lane's last trouble.
+    pub last_error: Option<String>,
+}
