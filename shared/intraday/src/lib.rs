@@ -6,9 +6,16 @@
 pub mod audit;
 pub mod bars;
 pub mod calendar;
+pub mod collect;
 pub mod config;
 pub mod extraction;
 pub mod fault;
 pub mod feeds;
+#[cfg(test)]
+mod fixture;
+pub mod instant;
+pub mod news_revision;
+pub mod price_bar;
 pub mod sources;
+pub mod trading_session;
 pub mod triggers;

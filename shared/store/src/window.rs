@@ -4,6 +4,8 @@
 //! collectors exactly one has its way. A job made for an older generation is stale, and [`lock_current`]
 //! is how its transaction makes sure that it is not.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::PgExecutor;
 
@@ -105,6 +107,36 @@ pub async fn read(
     .fetch_optional(db)
     .await?;
     Ok(seen)
+}
+
+/// What the database knows of those of `starts` that have a row: one round trip for a whole look-back.
+///
+/// # Errors
+///
+/// [`Error::Database`].
+pub async fn read_many(
+    db: impl PgExecutor<'_>,
+    dataset: &str,
+    starts: &[DateTime<Utc>],
+) -> Result<HashMap<DateTime<Utc>, Seen>, Error> {
+    let rows = sqlx::query!(
+        r#"
+        -- window::read_many
+        select window_start, generation, content_digest, backfilled
+          from collection_window
+         where dataset = $1
+           and window_start = any($2)
+        "#,
+        dataset,
+        starts,
+    )
+    .fetch_all(db)
+    .await?;
+    let seen = |generation, content_digest, backfilled| Seen { generation, content_digest, backfilled };
+    Ok(rows
+        .into_iter()
+        .map(|row| (row.window_start, seen(row.generation, row.content_digest, row.backfilled)))
+        .collect())
 }
 
 /// Those of `starts` that have no row yet, oldest first.

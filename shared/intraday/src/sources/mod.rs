@@ -145,7 +145,8 @@ impl Kind {
 
     /// Bars and news may lie in one folder: a file's extension tells them apart.
     fn look_at(self, name: &str) -> Listed {
-        let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_lowercase()).unwrap_or_default();
+        let extension =
+            name.rsplit_once('.').map(|(_, extension)| extension.to_lowercase()).unwrap_or_default();
         if self.extensions().contains(&extension.as_str()) && !name.starts_with('.') {
             Listed::Wanted
         } else if self.other().extensions().contains(&extension.as_str()) || name.starts_with('.') {

@@ -2,29 +2,9 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
 
 use super::*;
-
-/// A folder of its own that goes with the value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn with(files: &[(&str, &str)]) -> Self {
-        let path = std::env::temp_dir().join(format!("tailcar-{}", uuid::Uuid::new_v4()));
-        std::fs::create_dir(&path).unwrap();
-        for (name, text) in files {
-            std::fs::write(path.join(name), text).unwrap();
-        }
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use crate::fixture::Folder;
 
 fn source(location: Location) -> Source {
     Source { name: "s".to_owned(), location, timeout: Duration::from_secs(5), max_bytes: 100 }
@@ -68,8 +48,9 @@ async fn fetch_answer(answer: &str) -> Fetched {
 
 #[tokio::test]
 async fn folder_brings_the_files_of_the_kind_asked_for_by_name() {
-    let folder = Folder::with(&[("b.csv", "2"), ("A.CSV", "1"), ("feed.xml", "3"), (".x.csv", "4"), ("n.txt", "5")]);
-    let location = Location::Folder(folder.0.clone());
+    let folder =
+        Folder::with(&[("b.csv", "2"), ("A.CSV", "1"), ("feed.xml", "3"), (".x.csv", "4"), ("n.txt", "5")]);
+    let location = Location::Folder(folder.path());
 
     let bars = fetch(location.clone(), Kind::Bars).await;
     let news = fetch(location, Kind::News).await;
@@ -83,7 +64,7 @@ async fn folder_brings_the_files_of_the_kind_asked_for_by_name() {
 async fn file_that_is_too_large_costs_only_itself() {
     let folder = Folder::with(&[("a.csv", &"x".repeat(101)), ("b.csv", "ok")]);
 
-    let fetched = fetch(Location::Folder(folder.0.clone()), Kind::Bars).await;
+    let fetched = fetch(Location::Folder(folder.path()), Kind::Bars).await;
 
     assert_eq!(names(&fetched), ["b.csv"]);
     assert_eq!(messages(&fetched), ["s/a.csv: has 101 bytes, more than is left of the source's 100"]);
@@ -94,7 +75,7 @@ async fn file_that_is_too_large_costs_only_itself() {
 async fn folder_that_is_not_there_fails_alone() {
     let folder = Folder::with(&[("a.csv", "ok")]);
     let sources =
-        [source(Location::Folder("/no/such/folder".into())), source(Location::Folder(folder.0.clone()))];
+        [source(Location::Folder("/no/such/folder".into())), source(Location::Folder(folder.path()))];
 
     let fetched = fetcher().fetch_all(&sources, Kind::Bars).await;
 
@@ -118,7 +99,8 @@ async fn status_of_an_error_is_named() {
 
 #[tokio::test]
 async fn body_that_grows_too_large_is_refused_whatever_its_length_was_said_to_be() {
-    let fetched = fetch_answer(&format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{}", "x".repeat(101))).await;
+    let fetched =
+        fetch_answer(&format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{}", "x".repeat(101))).await;
     assert_eq!(messages(&fetched), ["s: is larger than 100 bytes"]);
 }
 
@@ -130,7 +112,8 @@ async fn body_that_ends_early_is_no_document() {
 
 #[tokio::test]
 async fn redirect_to_another_scheme_is_not_followed() {
-    let fetched = fetch_answer("HTTP/1.1 302 Found\r\nlocation: ftp://127.0.0.1/x\r\ncontent-length: 0\r\n\r\n").await;
+    let fetched =
+        fetch_answer("HTTP/1.1 302 Found\r\nlocation: ftp://127.0.0.1/x\r\ncontent-length: 0\r\n\r\n").await;
     assert!(fetched.failed && fetched.documents.is_empty(), "{fetched:?}");
 }
 
@@ -141,7 +124,7 @@ async fn server_that_never_answers_is_late_and_holds_up_nobody() {
     let late = Source { timeout: Duration::from_millis(50), ..source(Location::Http(url)) };
     let folder = Folder::with(&[("a.csv", "ok")]);
 
-    let fetched = fetcher().fetch_all(&[late, source(Location::Folder(folder.0.clone()))], Kind::Bars).await;
+    let fetched = fetcher().fetch_all(&[late, source(Location::Folder(folder.path()))], Kind::Bars).await;
 
     assert!(messages(&fetched[0])[0].starts_with("s: took longer than"), "{:?}", fetched[0]);
     assert_eq!(names(&fetched[1]), ["a.csv"]);

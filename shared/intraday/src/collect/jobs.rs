@@ -1,0 +1,78 @@
+//! The jobs that collecting makes. Their identities are stated here and nowhere else.
+
+use domain::Identity;
+use serde_json::json;
+use store::enqueue::NewJob;
+use store::window::WindowRef;
+
+use crate::config::Destination;
+use crate::feeds::document::ItemDocument;
+use crate::instant;
+
+/// The job that computes what a window's bars trigger.
+pub(super) fn price(window: WindowRef, destination: Destination, trace: Option<&str>) -> NewJob {
+    let start = instant::text(window.start);
+    let identity = Identity::new("price")
+        .text("dataset", &window.dataset)
+        .text("window_start", &start)
+        .integer("window_generation", window.generation.into());
+    let payload = json!({ "dataset": window.dataset, "window_start": start });
+    NewJob { window: Some(window), ..job("price", identity, payload, destination, trace) }
+}
+
+/// The job that reads one revision of a news item.
+pub(super) fn news(
+    document: &ItemDocument,
+    artifact_key: &str,
+    destination: Destination,
+    trace: Option<&str>,
+) -> NewJob {
+    let identity =
+        Identity::new("news").text("item_id", &document.item_id).text("revision", &document.revision);
+    let payload = json!({ "item_id": document.item_id, "revision": document.revision });
+    NewJob {
+        artifact_key: Some(artifact_key.to_owned()),
+        ..job("news", identity, payload, destination, trace)
+    }
+}
+
+fn job(
+    job_type: &str,
+    identity: Identity,
+    payload: serde_json::Value,
+    destination: Destination,
+    trace: Option<&str>,
+) -> NewJob {
+    NewJob {
+        identity,
+        job_type: job_type.to_owned(),
+        destination: job_type.to_owned(),
+        payload,
+        artifact_key: None,
+        window: None,
+        max_attempts: destination.max_attempts,
+        max_age: destination.max_age,
+        ordering_key: None,
+        trace_header: trace.map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn price_job_of_a_known_window_never_changes() {
+        let start = "2018-04-04T13:30:00Z".parse().unwrap();
+        let window = WindowRef { dataset: "us8".to_owned(), start, generation: 1 };
+
+        let job = price(window.clone(), Destination::default(), None);
+
+        assert_eq!(
+            job.identity.canonical_json(),
+            r#"{"job_type":"price","dataset":"us8","window_start":"2018-04-04T13:30:00Z","window_generation":1}"#
+        );
+        assert_eq!(job.payload, json!({ "dataset": "us8", "window_start": "2018-04-04T13:30:00Z" }));
+        assert_eq!(job.window, Some(window));
+    }
+}
