@@ -54,6 +54,9 @@ comment on column news_revision.item_id is 'Feed-independent: the same item in t
 comment on column news_revision.revision is 'Digest of the text. An edit by the publisher is a new revision.';
 comment on column news_revision.published_at is 'As the feed says; the collection time where it says nothing.';
 
+-- The news of some hours, whatever the history.
+create index news_revision_by_publication on news_revision (published_at);
+
 create table news_item (
     item_id      text        not null,
     revision     text        not null,

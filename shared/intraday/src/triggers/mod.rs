@@ -12,6 +12,7 @@ use std::fmt;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
 
 use crate::config::Thresholds;
 
@@ -32,7 +33,8 @@ pub struct Close {
 }
 
 /// What a move is measured against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Rule {
     /// The close of the symbol's first bar of the session.
     SessionOpen,
@@ -61,7 +63,8 @@ impl Rule {
 }
 
 /// Which way a price moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Direction {
     /// It fell.
     Down,
