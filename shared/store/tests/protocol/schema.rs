@@ -81,7 +81,7 @@ const ARTIFACT: &[Bad] = &[
 const LANE: &[Bad] = &[
     ("update lane set lease_token = gen_random_uuid()", "lane_lease_is_whole"),
     ("update lane set lease_until = now()", "lane_lease_is_whole"),
-    ("update lane set failure_count = -1", "lane_failure_count_not_negative"),
+    ("update lane set failure_count = -1, retry_at = now()", "lane_failure_count_not_negative"),
     ("update lane set failure_count = 1", "lane_backs_off_after_failure"),
     ("update lane set retry_at = now()", "lane_backs_off_after_failure"),
 ];
