@@ -14,13 +14,23 @@ use serde_json::{Value, json};
 #[derive(Debug, Default)]
 pub struct Inbox {
     visibility: Mutex<HashMap<String, i32>>,
-    /// Message ids that are not in flight any more.
-    pub gone: Vec<String>,
-    /// Whether every call fails.
-    pub unreachable: bool,
+    gone: Option<String>,
+    unreachable: bool,
 }
 
 impl Inbox {
+    /// One that fails every call.
+    #[must_use]
+    pub fn unreachable() -> Self {
+        Self { unreachable: true, ..Self::default() }
+    }
+
+    /// One where the message is not in flight any more.
+    #[must_use]
+    pub fn without(message_id: &str) -> Self {
+        Self { gone: Some(message_id.to_owned()), ..Self::default() }
+    }
+
     /// The seconds after which the message comes back; `None` if nobody said.
     #[must_use]
     pub fn visibility_of(&self, message_id: &str) -> Option<i32> {
@@ -40,7 +50,7 @@ impl Queue for Inbox {
         let mut refused = Vec::new();
         for (position, change) in changes.iter().enumerate() {
             let message_id = change.receipt_handle.strip_prefix("receipt:").unwrap();
-            if self.gone.iter().any(|gone| gone == message_id) {
+            if self.gone.as_deref() == Some(message_id) {
                 refused.push((position, Refusal::Gone));
             } else {
                 let mut visibility = self.visibility.lock().unwrap_or_else(PoisonError::into_inner);

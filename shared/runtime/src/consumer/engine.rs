@@ -77,6 +77,16 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
         Self { db, queue, handler, limits }
     }
 
+    /// The queue its messages come from.
+    pub fn queue(&self) -> &Q {
+        &self.queue
+    }
+
+    /// The handler of its jobs.
+    pub fn handler(&self) -> &H {
+        &self.handler
+    }
+
     /// Does the jobs that the messages of `event` name, and replies which messages to keep.
     ///
     /// # Errors
