@@ -136,3 +136,14 @@ async fn database_that_is_away_fails_the_whole_invocation(db: PgPool) {
 
     assert!(matches!(error, runtime::consumer::Error::Claim(_)), "{error:?}");
 }
+
+#[sqlx::test(migrations = "../../migrations")]
+async fn database_that_goes_away_under_every_job_fails_the_whole_invocation(db: PgPool) {
+    let id = queued_job(&db).await;
+    let bench = Bench::new(&db, &[(&id, Act::DatabaseGone)]).await;
+
+    let left = runtime::time_left::TimeLeft::lasting(Duration::from_mins(1));
+    let error = bench.engine.consume(event(&[("m", body(&id, 0))]), left).await.unwrap_err();
+
+    assert!(matches!(error, runtime::consumer::Error::NothingSettled), "{error:?}");
+}

@@ -48,3 +48,18 @@ async fn job_of_a_current_window_has_its_effect(db: PgPool) {
     assert_eq!(bench.effects_of(&id).await, 1);
     assert_eq!(state_of(&db, &id).await, JobStatus::Succeeded);
 }
+
+/// Nobody can tell a commit that failed from one whose answer was lost, so neither is success.
+#[sqlx::test(migrations = "../../migrations")]
+async fn commit_that_is_not_confirmed_keeps_the_message_until_the_row_knows(db: PgPool) {
+    let id = queued_job(&db).await;
+    let neighbour = queued_job(&db).await;
+    let bench = Bench::new(&db, &[(&id, Act::CommitFails)]).await;
+
+    let kept = bench.consume(&[("m", body(&id, 0)), ("fine", body(&neighbour, 0))]).await;
+
+    assert_eq!(kept, ["m"]);
+    assert_eq!(bench.visibility_of("m"), None, "the queue's own timeout is longer than the lease");
+    assert_eq!(bench.effects_of(&id).await, 0);
+    assert_eq!(state_of(&db, &id).await, JobStatus::Claimed);
+}

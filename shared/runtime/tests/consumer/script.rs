@@ -30,6 +30,10 @@ pub enum Act {
     ApplyPanics,
     /// Its effect breaks a constraint.
     ApplyIsRefused,
+    /// Its effect breaks a constraint that is only checked by the commit.
+    CommitFails,
+    /// While it prepares, the database goes away.
+    DatabaseGone,
 }
 
 /// The handler; a job that is not in the script has its effect and nothing else.
@@ -41,10 +45,14 @@ pub struct Scripted {
 
 impl Scripted {
     pub async fn new(db: &PgPool, script: &[(&JobId, Act)]) -> Self {
-        sqlx::query("create table if not exists effect (job_id text not null, attempt integer not null)")
-            .execute(db)
-            .await
-            .unwrap();
+        sqlx::query(
+            "create table if not exists effect (
+                 job_id text not null, attempt integer not null,
+                 constraint effect_once unique (job_id, attempt) deferrable initially deferred)",
+        )
+        .execute(db)
+        .await
+        .unwrap();
         let script = script.iter().map(|(id, act)| ((*id).clone(), act.clone())).collect();
         Self { db: db.clone(), script, prepared: Mutex::default() }
     }
@@ -78,6 +86,7 @@ impl Handler for Scripted {
             Some(Act::Corrected(window)) => {
                 corrected(&self.db, window).await;
             }
+            Some(Act::DatabaseGone) => self.db.close().await,
             _ => {}
         }
         Ok(job.claim.attempt_count())
@@ -96,6 +105,13 @@ impl Handler for Scripted {
             Some(Act::ApplyPanics) => panic!("apply fell over"),
             Some(Act::ApplyIsRefused) => {
                 sqlx::query("insert into effect (job_id) values (null)").execute(tx).await?;
+                Ok(())
+            }
+            Some(Act::CommitFails) => {
+                sqlx::query("insert into effect select * from effect where job_id = $1")
+                    .bind(id.as_str())
+                    .execute(tx)
+                    .await?;
                 Ok(())
             }
             _ => Ok(()),
