@@ -117,8 +117,12 @@ async fn evidence(stack: &Stack, rehearsal: &Rehearsal, played: &Played) -> Resu
         dead_letters: settle::messages(stack, stack.deployed.dead_letter_queues.values()).await?,
         miscounted: intraday::audit::miscounted(&stack.db).await?,
         windows: (i64::try_from(rehearsal.windows.len())?, ours.map_or(0, |ours| ours.windows)),
+        triggers: (
+            rehearsal.expected.triggers.clone(),
+            intraday::audit::triggers(&stack.db, &rehearsal.dataset).await?,
+        ),
         bars: (
-            rehearsal.bars,
+            rehearsal.expected.bars,
             ours.map_or(0, |ours| ours.bars),
             symbols.iter().map(|symbol| symbol.bars).sum(),
         ),

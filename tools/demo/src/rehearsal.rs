@@ -1,6 +1,7 @@
 //! What is to be replayed: which dataset, which minutes, from which files.
 
 mod configuration;
+mod expected;
 mod files;
 
 use std::io;
@@ -12,6 +13,7 @@ use crate::arguments::Arguments;
 use crate::generate::{COMPANIES, MINUTES, Scenario, ZONE};
 use crate::state::PREFIX;
 
+pub use expected::Expected;
 pub use files::Error as FilesError;
 
 /// Where everything the demo writes goes, below the folder it is run in.
@@ -26,8 +28,8 @@ pub struct Rehearsal {
     pub windows: Vec<DateTime<Utc>>,
     /// The configuration the functions need for it.
     pub config: String,
-    /// Bars the files hold for these minutes.
-    pub bars: i64,
+    /// What must come out of these minutes.
+    pub expected: Expected,
     /// What was chosen, for the audience.
     pub choices: Vec<String>,
     publishers: Option<Publishers>,
@@ -58,15 +60,10 @@ impl Rehearsal {
     ///
     /// [`Error`]
     pub fn prepare(arguments: &Arguments) -> Result<Self, Error> {
-        let mut rehearsal = match &arguments.data {
-            None => Self::generated(arguments.seed)?,
-            Some(data) => files::rehearsal(data, arguments.zone, arguments.sessions, arguments.minutes)?,
-        };
-        if let (None, Some(minutes)) = (&arguments.data, arguments.minutes) {
-            rehearsal.windows.truncate(minutes);
-            rehearsal.bars = count(rehearsal.windows.len() * COMPANIES.len());
+        match &arguments.data {
+            None => Self::generated(arguments),
+            Some(data) => Ok(files::rehearsal(data, arguments)?),
         }
-        Ok(rehearsal)
     }
 
     /// Lets the publishers of a made-up session write what comes out in `minute`.
@@ -85,46 +82,41 @@ impl Rehearsal {
         Ok(())
     }
 
-    fn generated(seed: u64) -> Result<Self, Error> {
-        let scenario = Scenario::new(seed);
+    fn generated(arguments: &Arguments) -> Result<Self, Error> {
+        let scenario = Scenario::new(arguments.seed);
         let folder = std::path::absolute(Path::new(FOLDER).join(PREFIX))?;
         let (bars, news) = (folder.join("bars"), folder.join("news"));
         empty(&bars)?;
         empty(&news)?;
         replace(&bars.join(format!("{}.csv", Scenario::date())), scenario.bars())?;
 
+        let mut windows: Vec<DateTime<Utc>> = (0..MINUTES).map(Scenario::instant).collect();
+        windows.truncate(arguments.minutes.unwrap_or(usize::MAX).max(1));
+        let (written, _faults) = expected::read(&bars, ZONE).map_err(|(_, err)| err)?;
         let instruments: Vec<(String, Vec<String>)> = COMPANIES
             .iter()
             .map(|company| (company.symbol.to_owned(), vec![company.name.to_owned()]))
             .collect();
-        let windows: Vec<DateTime<Utc>> = (0..MINUTES).map(Scenario::instant).collect();
-        let config = configuration::render(PREFIX, ZONE, &windows, &bars, &news, &instruments);
-        let choices = vec![
-            format!(
-                "A made-up session of {} (seed {seed}): {} symbols, {MINUTES} minutes",
-                Scenario::date(),
-                COMPANIES.len()
-            ),
-            format!(
-                "{} shocks, {} headlines, in {}",
-                scenario.shocks().len(),
-                scenario.headlines().len(),
-                folder.display()
-            ),
-        ];
         Ok(Self {
             dataset: PREFIX.to_owned(),
-            bars: count(windows.len() * COMPANIES.len()),
+            expected: Expected::of(&written, &windows, ZONE),
+            config: configuration::render(PREFIX, ZONE, &windows, &bars, &news, &instruments),
+            choices: vec![
+                format!(
+                    "A made-up session of {} (seed {}): {} symbols, {} minutes, {} shocks, {} headlines",
+                    Scenario::date(),
+                    arguments.seed,
+                    COMPANIES.len(),
+                    windows.len(),
+                    scenario.shocks().len(),
+                    scenario.headlines().len()
+                ),
+                format!("Its files are in {}", folder.display()),
+            ],
             windows,
-            config,
-            choices,
             publishers: Some(Publishers { scenario, news }),
         })
     }
-}
-
-fn count(number: usize) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Makes `folder`, without any file.

@@ -3,9 +3,11 @@
 //! What must be there is derived from the rows that cause it (a window with bars has a price job, a text
 //! has a news job, a trigger has an explain job) and from the input files, never from the jobs alone.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 
 use intraday::audit::Miscounted;
+use intraday::triggers::Key;
 use store::audit::Balance;
 
 use crate::report::table;
@@ -27,6 +29,8 @@ pub struct Evidence {
     pub windows: (i64, i64),
     /// Bars in the files, in the windows' own count, and stored.
     pub bars: (i64, i64, i64),
+    /// Triggers that follow from the files, and those that are stored.
+    pub triggers: (BTreeSet<Key>, BTreeSet<Key>),
     /// Whether each window was closed within its minute.
     pub in_time: bool,
 }
@@ -63,6 +67,7 @@ impl Evidence {
         let Balance { committed, succeeded, dead, unfinished, .. } = self.balance;
         let (windows_due, windows_closed) = self.windows;
         let (bars_due, _, bars_stored) = self.bars;
+        let (triggers_due, triggers_found) = &self.triggers;
         Verdict(vec![
             Check {
                 promise: "committed jobs = succeeded + dead",
@@ -89,6 +94,16 @@ impl Evidence {
                 promise: "bars stored",
                 found: format!("{bars_stored} of {bars_due}"),
                 kept: bars_stored == bars_due,
+            },
+            Check {
+                promise: "triggers that follow from the files",
+                found: format!(
+                    "{} of {}, {} others",
+                    triggers_due.intersection(triggers_found).count(),
+                    triggers_due.len(),
+                    triggers_found.difference(triggers_due).count()
+                ),
+                kept: triggers_due == triggers_found,
             },
             Check {
                 promise: "each window closed in its minute",
@@ -124,13 +139,26 @@ impl Display for Verdict {
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+    use intraday::triggers::{Direction, Rule};
+
     use super::*;
+
+    fn trigger() -> Key {
+        Key {
+            symbol: "ABC".to_owned(),
+            rule: Rule::ThirtyMinutes,
+            direction: Direction::Up,
+            at: DateTime::UNIX_EPOCH,
+        }
+    }
 
     fn clean() -> Evidence {
         Evidence {
             balance: Balance { committed: 9, succeeded: 8, dead: 1, ..Balance::default() },
             windows: (4, 4),
             bars: (32, 32, 32),
+            triggers: (BTreeSet::from([trigger()]), BTreeSet::from([trigger()])),
             in_time: true,
             ..Evidence::default()
         }
@@ -144,7 +172,7 @@ mod tests {
     #[test]
     fn each_kind_of_loss_and_of_repetition_breaks_the_verdict() {
         type Break = fn(&mut Evidence);
-        let broken: [(&str, Break); 10] = [
+        let broken: [(&str, Break); 11] = [
             ("job under way", |evidence| (evidence.balance.unfinished, evidence.balance.succeeded) = (1, 7)),
             ("job nobody can wake", |evidence| evidence.balance.unwakeable += 1),
             ("job never made", |evidence| evidence.absent += 1),
@@ -152,6 +180,7 @@ mod tests {
             ("explanation of a past trigger", |evidence| evidence.miscounted.outdated_explanations += 1),
             ("trigger nobody explained", |evidence| evidence.miscounted.unexplained += 1),
             ("bar stored twice", |evidence| evidence.bars.2 += 1),
+            ("trigger missing", |evidence| evidence.triggers.1.clear()),
             ("window missing", |evidence| evidence.windows.1 -= 1),
             ("window late", |evidence| evidence.in_time = false),
             ("message nobody took", |evidence| evidence.messages += 1),

@@ -3,9 +3,13 @@
 //! Every function is one read-only statement. The effects have natural keys, so "applied twice" can
 //! only show where something was *counted*: [`miscounted`] counts it again from the rows below.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use sqlx::PgExecutor;
+
+use crate::triggers::{Direction, Key, Rule};
 
 /// Bars and triggers of one symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +61,33 @@ pub async fn symbols(db: impl PgExecutor<'_>, dataset: &str) -> Result<Vec<Symbo
     )
     .fetch_all(db)
     .await
+}
+
+/// The triggers of `dataset` that are not withdrawn, to be compared with those that follow from its bars.
+///
+/// # Errors
+///
+/// If the database can not be asked.
+pub async fn triggers(db: impl PgExecutor<'_>, dataset: &str) -> Result<BTreeSet<Key>, sqlx::Error> {
+    let rows = sqlx::query!(
+        r#"
+        -- audit::triggers
+        select symbol, rule, direction, window_start
+          from price_trigger
+         where dataset = $1
+           and withdrawn_at is null
+         order by symbol, rule, direction, window_start
+        "#,
+        dataset,
+    )
+    .fetch_all(db)
+    .await?;
+    let key = |row| -> Option<Key> {
+        let (symbol, rule, direction, at): (String, String, String, DateTime<Utc>) = row;
+        Some(Key { symbol, rule: Rule::parse(&rule)?, direction: Direction::parse(&direction)?, at })
+    };
+    let rows = rows.into_iter().map(|row| (row.symbol, row.rule, row.direction, row.window_start));
+    Ok(rows.filter_map(key).collect())
 }
 
 /// What was read out of the news.

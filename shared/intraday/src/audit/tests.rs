@@ -2,7 +2,8 @@
 
 use sqlx::PgPool;
 
-use super::{Miscounted, digests, explanations, findings, miscounted, news, symbols};
+use super::{Miscounted, digests, explanations, findings, miscounted, news, symbols, triggers};
+use crate::triggers::{Direction, Rule};
 
 /// One item, read once, that mentions ABC twice and XYZ once; one live trigger of ABC with its
 /// explanation, one withdrawn trigger of XYZ without.
@@ -90,9 +91,13 @@ async fn report_counts_live_triggers_only(db: PgPool) {
     applied_once(&db).await;
 
     let counted = symbols(&db, "us8").await.unwrap();
-    let triggers: Vec<_> =
+    let by_rule: Vec<_> =
         counted.iter().map(|row| (row.symbol.as_str(), row.thirty_minutes, row.session_open)).collect();
-    assert_eq!(triggers, [("ABC", 1, 0)]);
+    assert_eq!(by_rule, [("ABC", 1, 0)]);
+
+    let keys = triggers(&db, "us8").await.unwrap();
+    let keys: Vec<_> = keys.iter().map(|key| (key.symbol.as_str(), key.rule, key.direction)).collect();
+    assert_eq!(keys, [("ABC", Rule::ThirtyMinutes, Direction::Up)]);
 
     let texts = explanations(&db, "us8").await.unwrap();
     assert_eq!((texts.len(), texts[0].body.as_str()), (1, "A merger."));

@@ -7,6 +7,8 @@ use std::path::Path;
 use chrono::{DateTime, Datelike, NaiveTime, Utc};
 use chrono_tz::Tz;
 
+use super::expected::thresholds;
+
 /// Extraction takes half a second and fails one time in ten, and windows close on time even so.
 const SLOW_AND_UNRELIABLE: &str = "[extraction]\nrehearsal_delay_ms = 500\nrehearsal_failure_ratio = 0.1\n";
 
@@ -30,17 +32,20 @@ pub fn render(
         .filter_map(|day| chrono::Weekday::try_from(day).ok())
         .map(|day| quoted(&day.to_string()))
         .collect();
+    let thresholds = thresholds();
     let mut toml = format!(
         "# Written by the demo; the next run replaces it.\n\n\
          [datasets.{dataset}]\nzone = {}\n\n\
          [datasets.{dataset}.session]\nfirst_window = {}\nlast_window = {}\nweekdays = [{}]\nholidays = []\n\n\
-         [datasets.{dataset}.thresholds]\nthirty_minutes = \"0.01\"\nsession_open = \"0.04\"\n\n\
+         [datasets.{dataset}.thresholds]\nthirty_minutes = \"{}\"\nsession_open = \"{}\"\n\n\
          [[datasets.{dataset}.sources.bars]]\nname = \"bars\"\nfolder = {}\n\n\
          [[datasets.{dataset}.sources.news]]\nname = \"news\"\nfolder = {}\n\n",
         quoted(zone.name()),
         time(local.iter().map(DateTime::time).min()),
         time(local.iter().map(DateTime::time).max()),
         weekdays.join(", "),
+        thresholds.thirty_minutes,
+        thresholds.session_open,
         quoted(&bars.to_string_lossy()),
         quoted(&news.to_string_lossy()),
         dataset = quoted(dataset),

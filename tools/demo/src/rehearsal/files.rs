@@ -7,16 +7,17 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc, Weekday};
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 use domain::identity::sha256_hex;
-use intraday::bars::{Bars, csv};
+use intraday::bars::Bars;
+use intraday::config::Config;
 use intraday::config::location::BUNDLED;
-use intraday::config::{Config, Dataset, Session, Thresholds};
-use intraday::fault::{Fault, Origin};
-use rust_decimal::Decimal;
+use intraday::fault::Fault;
 
-use super::{FOLDER, Rehearsal, configuration, count, empty};
+use super::expected::{Expected, files_in, read};
+use super::{FOLDER, Rehearsal, configuration, empty};
+use crate::arguments::Arguments;
 use crate::state::PREFIX;
 
 /// Faults that are shown; the collector's own report has them all.
@@ -38,16 +39,17 @@ fn listed(faults: &[Fault]) -> String {
     shown.concat()
 }
 
-/// The rehearsal of the latest `sessions` trading days in `data`, `minutes` of each at most.
+/// The rehearsal of the latest trading days in `data`, as many and as much of each as `arguments` ask for.
 ///
 /// # Errors
 ///
 /// [`Error`]
-pub fn rehearsal(data: &Path, zone: Tz, sessions: usize, minutes: Option<usize>) -> Result<Rehearsal, Error> {
+pub fn rehearsal(data: &Path, arguments: &Arguments) -> Result<Rehearsal, Error> {
+    let Arguments { zone, sessions, minutes, .. } = *arguments;
     let data = std::fs::canonicalize(data).map_err(|err| Error::Read(data.to_owned(), err))?;
-    let dataset = dataset_name(&data);
+    let dataset = dataset_name(&data, arguments);
     let folders = Folders::of(&data, &dataset)?;
-    let (bars, faults) = read(&folders.bars, zone)?;
+    let (bars, faults) = read(&folders.bars, zone).map_err(|(file, err)| Error::Read(file, err))?;
     let days = days(&bars, zone);
     let chosen: Vec<NaiveDate> = days.iter().rev().take(sessions.max(1)).rev().copied().collect();
     let windows = windows(&bars, &chosen, zone, minutes);
@@ -55,14 +57,11 @@ pub fn rehearsal(data: &Path, zone: Tz, sessions: usize, minutes: Option<usize>)
         return Err(Error::NoBars(data, faults));
     }
 
-    let replayed: BTreeSet<&DateTime<Utc>> = windows.iter().collect();
-    let minutes_with_bars = bars.iter().filter(|(start, _)| replayed.contains(start));
-    let bars_in_them: usize = minutes_with_bars.map(|(_, minute)| minute.len()).sum();
     let instruments = instruments(&bars);
     let config = configuration::render(&dataset, zone, &windows, &folders.bars, &folders.news, &instruments);
     Ok(Rehearsal {
         dataset,
-        bars: count(bars_in_them),
+        expected: Expected::of(&bars, &windows, zone),
         choices: choices(&data, zone, &days, &chosen, &windows, &instruments, &faults),
         windows,
         config,
@@ -108,12 +107,14 @@ fn choices(
     choices
 }
 
-/// A name that is the same for the same folder and differs between folders.
-fn dataset_name(data: &Path) -> String {
+/// A name that is the same for the same folder read in the same way, and no other.
+fn dataset_name(data: &Path, arguments: &Arguments) -> String {
     let stem = data.file_stem().and_then(OsStr::to_str).unwrap_or("data").to_lowercase();
     let plain: String =
         stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
-    format!("{PREFIX}-{plain}-{}", &sha256_hex(data.to_string_lossy().as_bytes())[..6])
+    let Arguments { zone, sessions, minutes, .. } = arguments;
+    let way = format!("{} {zone} {sessions} {minutes:?}", data.display());
+    format!("{PREFIX}-{plain}-{}", &sha256_hex(way.as_bytes())[..6])
 }
 
 /// Where the sources are.
@@ -155,57 +156,8 @@ impl Folders {
     }
 }
 
-fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_file() {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 fn is_bars(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
-}
-
-/// Every bar in `folder`, and what was wrong with the files.
-fn read(folder: &Path, zone: Tz) -> Result<(Bars, Vec<Fault>), Error> {
-    let any = any_dataset(zone);
-    let mut bars = Bars::new();
-    let mut faults = Vec::new();
-    for file in files_in(folder).map_err(|err| Error::Read(folder.to_owned(), err))? {
-        let bytes = std::fs::read(&file).map_err(|err| Error::Read(file.clone(), err))?;
-        let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default().to_owned();
-        let parsed = csv::parse(&bytes, &Origin { source: "bars".to_owned(), file: name }, &any);
-        for (start, minute) in parsed.bars {
-            bars.entry(start).or_default().extend(minute);
-        }
-        // Which symbols there are is what this is to find out.
-        faults.extend(parsed.faults.into_iter().filter(|fault| !fault.message.contains("instruments; kept")));
-    }
-    Ok((bars, faults))
-}
-
-/// A dataset that trades anything at any time, to read files whose dataset is not known yet.
-fn any_dataset(zone: Tz) -> Dataset {
-    use Weekday::{Fri, Mon, Sat, Sun, Thu, Tue, Wed};
-    Dataset {
-        name: PREFIX.to_owned(),
-        zone,
-        session: Session {
-            first_window: NaiveTime::MIN,
-            last_window: NaiveTime::MIN + TimeDelta::minutes(24 * 60 - 1),
-            weekdays: vec![Mon, Tue, Wed, Thu, Fri, Sat, Sun],
-            holidays: BTreeSet::new(),
-        },
-        instruments: Vec::new(),
-        thresholds: Thresholds { thirty_minutes: Decimal::ONE, session_open: Decimal::ONE },
-        bars: Vec::new(),
-        news: Vec::new(),
-    }
 }
 
 fn days(bars: &Bars, zone: Tz) -> BTreeSet<NaiveDate> {

@@ -1,6 +1,6 @@
 //! What is made of a person's files.
 
-use chrono_tz::America::New_York;
+use clap::Parser;
 
 use super::*;
 
@@ -44,32 +44,40 @@ fn own_folders(name: &str) -> Folder {
     folder
 }
 
+fn arguments(more: &[&str]) -> Arguments {
+    Arguments::parse_from(["demo"].iter().chain(more))
+}
+
+fn replay(folder: &Folder, more: &[&str]) -> Result<Rehearsal, Error> {
+    rehearsal(&folder.0, &arguments(more))
+}
+
 #[test]
 fn latest_session_is_replayed_from_its_first_minute_to_its_last() {
     let folder = own_folders("latest");
 
-    let rehearsal = rehearsal(&folder.0, New_York, 1, None).unwrap();
+    let rehearsal = replay(&folder, &["--sessions", "1"]).unwrap();
 
     let starts: Vec<String> =
         rehearsal.windows.iter().map(|start| start.format("%F %R").to_string()).collect();
     assert_eq!(starts, ["2026-01-07 14:31", "2026-01-07 14:32"]);
-    assert_eq!(rehearsal.bars, 3);
+    assert_eq!(rehearsal.expected.bars, 3);
 }
 
 #[test]
 fn several_sessions_share_one_span_of_the_day() {
     let folder = own_folders("several");
 
-    let rehearsal = rehearsal(&folder.0, New_York, 2, None).unwrap();
+    let rehearsal = replay(&folder, &["--sessions", "2"]).unwrap();
 
     assert_eq!(rehearsal.windows.len(), 2 * 3);
-    assert_eq!(rehearsal.bars, 5);
+    assert_eq!(rehearsal.expected.bars, 5);
 }
 
 #[test]
 fn configuration_that_is_derived_is_one_the_product_accepts() {
     let folder = own_folders("derived");
-    let rehearsal = rehearsal(&folder.0, New_York, 2, None).unwrap();
+    let rehearsal = replay(&folder, &["--sessions", "2"]).unwrap();
 
     let config = Config::load(&rehearsal.config).unwrap();
 
@@ -87,7 +95,7 @@ fn configuration_that_is_derived_is_one_the_product_accepts() {
 fn zone_decides_when_a_naive_time_was() {
     let folder = own_folders("zone");
 
-    let rehearsal = rehearsal(&folder.0, chrono_tz::Asia::Seoul, 1, None).unwrap();
+    let rehearsal = replay(&folder, &["--zone", "Asia/Seoul"]).unwrap();
 
     assert_eq!(rehearsal.windows[0].format("%F %R").to_string(), "2026-01-07 00:31");
 }
@@ -98,15 +106,17 @@ fn folder_without_bars_says_what_was_expected() {
     folder.write("bars/b.csv", "a,b\n1,2\n");
     folder.write("news/n.xml", "<rss/>");
 
-    let refused = rehearsal(&folder.0, New_York, 1, None).unwrap_err().to_string();
+    let refused = replay(&folder, &["--sessions", "1"]).unwrap_err().to_string();
 
     assert!(refused.contains("CSV files with a header are expected"), "{refused}");
     assert!(refused.contains("b.csv"), "{refused}");
 }
 
 #[test]
-fn dataset_is_named_after_its_folder_and_only_that() {
-    assert_eq!(dataset_name(Path::new("/a/US 8.csv")), dataset_name(Path::new("/a/US 8.csv")));
-    assert_ne!(dataset_name(Path::new("/a/us8.csv")), dataset_name(Path::new("/b/us8.csv")));
-    assert!(dataset_name(Path::new("/a/US 8.csv")).starts_with("rehearsal-us-8-"));
+fn dataset_is_named_after_its_folder_and_the_way_it_is_read() {
+    let name = |data: &str, more: &[&str]| dataset_name(Path::new(data), &arguments(more));
+    assert_eq!(name("/a/US 8.csv", &[]), name("/a/US 8.csv", &["--no-chaos"]));
+    assert_ne!(name("/a/us8.csv", &[]), name("/b/us8.csv", &[]));
+    assert_ne!(name("/a/us8.csv", &[]), name("/a/us8.csv", &["--zone", "UTC"]));
+    assert!(name("/a/US 8.csv", &[]).starts_with("rehearsal-us-8-"));
 }
