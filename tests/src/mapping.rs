@@ -26,6 +26,19 @@ pub struct Counts {
     pub bad_answers: u64,
 }
 
+impl std::ops::Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            deliveries: self.deliveries + other.deliveries,
+            deletes: self.deletes + other.deletes,
+            failed_batches: self.failed_batches + other.failed_batches,
+            bad_answers: self.bad_answers + other.bad_answers,
+        }
+    }
+}
+
 /// One queue's way to its function.
 pub struct Mapping {
     queue: Queue,

@@ -174,23 +174,20 @@ impl World {
         Environment(aws.chain(own.map(|(name, value)| (name.to_owned(), value))).collect())
     }
 
-    /// Starts the function `component`.
+    /// Whether `component` is part of the product already.
+    #[must_use]
+    pub fn has(&self, component: &str) -> bool {
+        self.components.path(component).is_file()
+    }
+
+    /// Starts the function `component`; the subject is one, in its role as a consumer.
     ///
     /// # Errors
     ///
     /// It is not built, or can not be started.
     pub async fn start(&self, component: &str, environment: &Environment) -> Result<Sandbox> {
-        let executable = self.components.path(component);
-        Sandbox::start(&executable, &[], &environment.0, &self.log(component)).await
-    }
-
-    /// Starts the subject as a function.
-    ///
-    /// # Errors
-    ///
-    /// It can not be started.
-    pub async fn start_subject(&self, role: &str, environment: &Environment) -> Result<Sandbox> {
-        Sandbox::start(&self.components.path("subject"), &[role], &environment.0, &self.log("subject")).await
+        let arguments: &[&str] = if component == "subject" { &["consumer"] } else { &[] };
+        Sandbox::start(&self.components.path(component), arguments, &environment.0, &self.log(component)).await
     }
 
     /// Runs the subject in a role that is no function.

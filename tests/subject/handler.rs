@@ -12,8 +12,7 @@ use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
 use store::claim::ClaimedJob;
 use store::enqueue::enqueue;
-
-use crate::producer::{DESTINATION, job as new_job};
+use system_tests::subject::{DESTINATION, job as new_job};
 
 /// Longer than any invocation lasts.
 const FOR_EVER: Duration = Duration::from_secs(3_600);
