@@ -52,6 +52,20 @@ pub struct Mapping {
 /// A batch on its way to a function.
 pub struct Batch(Vec<Message>);
 
+impl Batch {
+    /// A batch of `messages`, which may be ones that were received long ago.
+    #[must_use]
+    pub fn of(messages: Vec<Message>) -> Self {
+        Self(messages)
+    }
+
+    /// Its messages.
+    #[must_use]
+    pub fn into_messages(self) -> Vec<Message> {
+        self.0
+    }
+}
+
 impl Mapping {
     /// A mapping of `queue` to functions that have `timeout` for a batch.
     #[must_use]
@@ -79,9 +93,16 @@ impl Mapping {
     ///
     /// The queue does not answer.
     pub async fn deliver(&mut self, batch: &Batch, sandbox: &mut Sandbox) -> Result<Invoked> {
-        let invoked = sandbox.invoke(event(batch, &self.queue), self.timeout).await;
+        let invoked = sandbox.invoke(self.event(batch), self.timeout).await;
         self.settle(batch, &invoked).await?;
         Ok(invoked)
+    }
+
+    /// The event that a function gets for `batch`.
+    #[must_use]
+    pub fn event(&self, batch: &Batch) -> Value {
+        let records: Vec<Value> = batch.0.iter().map(|message| record(message, &self.queue.arn)).collect();
+        json!({ "Records": records })
     }
 
     /// Deletes the messages of `batch` that `invoked` allows to delete.
@@ -137,13 +158,6 @@ fn id(message: &Message) -> &str {
 
 fn receipt(message: &Message) -> &str {
     message.receipt_handle().unwrap_or_default()
-}
-
-/// The event that a function gets for `batch`.
-#[must_use]
-pub fn event(batch: &Batch, queue: &Queue) -> Value {
-    let records: Vec<Value> = batch.0.iter().map(|message| record(message, &queue.arn)).collect();
-    json!({ "Records": records })
 }
 
 fn record(message: &Message, arn: &str) -> Value {
