@@ -39,7 +39,10 @@ type Scenario<'a> = std::pin::Pin<Box<dyn Future<Output = Result<Finding>> + 'a>
 async fn main() -> Result<()> {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let small = number("N").is_none() && number("POINTS_N").is_none();
-    let extent = Extent { n: number("N").unwrap_or(SMALL), points: number("POINTS_N").unwrap_or(if small { 1 } else { 3 }) };
+    let extent = Extent {
+        n: number("N").unwrap_or(SMALL),
+        points: number("POINTS_N").unwrap_or(if small { 1 } else { 3 }),
+    };
     let chosen: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
 
     let stand = Stand::new().await?;
@@ -62,7 +65,10 @@ async fn run(scenarios: Vec<(&str, Scenario<'_>)>) -> Vec<Finding> {
         let bar = bar.clone();
         async move {
             let started = Instant::now();
-            let finding = scenario.await.unwrap_or_else(|error| Finding::failed(&*error)).named(name, started.elapsed());
+            let finding = scenario
+                .await
+                .unwrap_or_else(|error| Finding::failed(&*error))
+                .named(name, started.elapsed());
             bar.inc(1);
             bar.set_message(name.to_owned());
             if finding.is_violated() {

@@ -63,7 +63,8 @@ async fn jobs_events_sent(world: &World, finding: &mut Finding, expected: [i64; 
 async fn commit_then_send(stand: &Stand, n: u32) -> Result<Finding> {
     let (world, n) = (subject_world(stand).await?, i64::from(n));
     let mut finding = Finding::default();
-    let deaths = strike(&world, u32::try_from(n)?, &["commit-then-send"], Some("subject::send.before:kill:1")).await?;
+    let deaths =
+        strike(&world, u32::try_from(n)?, &["commit-then-send"], Some("subject::send.before:kill:1")).await?;
     finding.expect("deaths", deaths, n);
     jobs_events_sent(&world, &mut finding, [n, 0, 0]).await?;
     let missing = world
@@ -114,7 +115,8 @@ async fn messages_without_job(world: World, n: u32, mut finding: Finding) -> Res
 async fn die_before_commit(stand: &Stand, n: u32) -> Result<Finding> {
     let world = subject_world(stand).await?;
     let mut finding = Finding::default();
-    let deaths = strike(&world, n, &["enqueue", "succeed", "1"], Some("enqueue::insert.after:kill:1")).await?;
+    let deaths =
+        strike(&world, n, &["enqueue", "succeed", "1"], Some("enqueue::insert.after:kill:1")).await?;
     finding.expect("deaths", deaths, n);
     jobs_events_sent(&world, &mut finding, [0, 0, 0]).await?;
     finding.expect("partial_commits", partial_commits(&world).await?, 0);
@@ -132,7 +134,11 @@ async fn die_after_commit(stand: &Stand, n: u32) -> Result<Finding> {
     let (world, n) = (subject_world(stand).await?, i64::from(n));
     let mut finding = Finding::default();
     let role = ["enqueue", "succeed", "1"];
-    finding.expect("deaths", strike(&world, u32::try_from(n)?, &role, Some("subject::commit.after:kill:1")).await?, n);
+    finding.expect(
+        "deaths",
+        strike(&world, u32::try_from(n)?, &role, Some("subject::commit.after:kill:1")).await?,
+        n,
+    );
     jobs_events_sent(&world, &mut finding, [n, n, 0]).await?;
     finding.expect("partial_commits", partial_commits(&world).await?, 0);
 
@@ -160,7 +166,8 @@ async fn sent_jobs(stand: &Stand, n: u32) -> Result<(World, Vec<String>)> {
     let jobs: Vec<_> = (0..i64::from(n)).map(|number| subject::job("job", number, "succeed")).collect();
     subject::commit(&world.db, &jobs).await?;
     Crew::new(&world, Consumers::Subject).relay().await?;
-    let bodies = sqlx::query_scalar("select body from outbox_event order by sequence").fetch_all(&world.db).await?;
+    let bodies =
+        sqlx::query_scalar("select body from outbox_event order by sequence").fetch_all(&world.db).await?;
     Ok((world, bodies))
 }
 
@@ -235,6 +242,8 @@ fn pair_up(batches: Vec<Batch>) -> (Vec<Batch>, Vec<Batch>) {
     for (position, message) in messages.into_iter().enumerate() {
         if position % 2 == 0 { firsts.push(message) } else { seconds.push(message) }
     }
-    let batches = |messages: Vec<aws_sdk_sqs::types::Message>| messages.chunks(10).map(|ten| Batch::of(ten.to_vec())).collect();
+    let batches = |messages: Vec<aws_sdk_sqs::types::Message>| {
+        messages.chunks(10).map(|ten| Batch::of(ten.to_vec())).collect()
+    };
     (batches(firsts), batches(seconds))
 }

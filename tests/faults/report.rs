@@ -77,6 +77,7 @@ impl Finding {
 /// All findings for people.
 pub fn table(findings: &[Finding]) -> Table {
     let mut table = Table::new();
+    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["scenario", "found", "violated", "seconds"]);
     for finding in findings {
         table.add_row([

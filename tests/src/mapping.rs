@@ -191,7 +191,9 @@ fn kept(batch: &Batch, answer: &Value) -> Option<BTreeSet<String>> {
     let known: BTreeSet<&str> = batch.0.iter().map(id).collect();
     failures
         .iter()
-        .map(|failure| failure.get("itemIdentifier")?.as_str().filter(|id| known.contains(id)).map(str::to_owned))
+        .map(|failure| {
+            failure.get("itemIdentifier")?.as_str().filter(|id| known.contains(id)).map(str::to_owned)
+        })
         .collect()
 }
 
@@ -205,7 +207,10 @@ mod tests {
 
     #[test]
     fn only_the_messages_an_answer_names_are_kept() {
-        assert_eq!(kept(&batch(), &json!({ "batchItemFailures": [{ "itemIdentifier": "b" }] })).unwrap(), ["b".to_owned()].into());
+        assert_eq!(
+            kept(&batch(), &json!({ "batchItemFailures": [{ "itemIdentifier": "b" }] })).unwrap(),
+            ["b".to_owned()].into()
+        );
         assert!(kept(&batch(), &json!({ "batchItemFailures": [] })).unwrap().is_empty());
         assert!(kept(&batch(), &json!({ "batchItemFailures": null })).unwrap().is_empty());
         assert!(kept(&batch(), &Value::Null).unwrap().is_empty());

@@ -80,7 +80,8 @@ impl Stand {
         let mut queues = BTreeMap::new();
         for destination in DESTINATIONS {
             let visibility = u32::try_from(VISIBILITY.as_secs())?;
-            let pair = Queue::create(&self.sqs, &format!("{id}-{destination}"), visibility, RECEIVES_MAX).await?;
+            let pair =
+                Queue::create(&self.sqs, &format!("{id}-{destination}"), visibility, RECEIVES_MAX).await?;
             queues.insert(destination, pair);
         }
         self.s3.create_bucket().bucket(&id).send().await?;
@@ -154,7 +155,8 @@ impl World {
     pub fn environment(&self, destination: &str) -> Environment {
         let urls = |dead: bool| {
             let url = |pair: &(Queue, Queue)| if dead { pair.1.url.clone() } else { pair.0.url.clone() };
-            json!(self.queues.iter().map(|(name, pair)| (*name, url(pair))).collect::<BTreeMap<_, _>>()).to_string()
+            json!(self.queues.iter().map(|(name, pair)| (*name, url(pair))).collect::<BTreeMap<_, _>>())
+                .to_string()
         };
         let own = [
             ("DATABASE_URL", self.database_url.clone()),
@@ -187,7 +189,8 @@ impl World {
     /// It is not built, or can not be started.
     pub async fn start(&self, component: &str, environment: &Environment) -> Result<Sandbox> {
         let arguments: &[&str] = if component == "subject" { &["consumer"] } else { &[] };
-        Sandbox::start(&self.components.path(component), arguments, &environment.0, &self.log(component)).await
+        Sandbox::start(&self.components.path(component), arguments, &environment.0, &self.log(component))
+            .await
     }
 
     /// Runs the subject in a role that is no function.
@@ -195,8 +198,13 @@ impl World {
     /// # Errors
     ///
     /// It can not be started.
-    pub async fn run_subject(&self, arguments: &[&str], environment: &Environment) -> Result<std::process::ExitStatus> {
-        crate::sandbox::run(&self.components.path("subject"), arguments, &environment.0, &self.log("subject")).await
+    pub async fn run_subject(
+        &self,
+        arguments: &[&str],
+        environment: &Environment,
+    ) -> Result<std::process::ExitStatus> {
+        crate::sandbox::run(&self.components.path("subject"), arguments, &environment.0, &self.log("subject"))
+            .await
     }
 
     fn log(&self, component: &str) -> PathBuf {

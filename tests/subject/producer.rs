@@ -18,7 +18,12 @@ pub async fn enqueue(db: &PgPool, name: &str, behave: &str, count: i64) -> Resul
 }
 
 /// Baseline: commit the job, then send. Dies in between, and nobody will ever know.
-pub async fn commit_then_send(db: &PgPool, sqs: &aws_sdk_sqs::Client, queue_url: &str, name: &str) -> Result<(), Error> {
+pub async fn commit_then_send(
+    db: &PgPool,
+    sqs: &aws_sdk_sqs::Client,
+    queue_url: &str,
+    name: &str,
+) -> Result<(), Error> {
     let mut tx = db.begin().await?;
     insert_job(&mut tx, name).await?;
     tx.commit().await?;
@@ -26,7 +31,12 @@ pub async fn commit_then_send(db: &PgPool, sqs: &aws_sdk_sqs::Client, queue_url:
 }
 
 /// Baseline: send, then commit. Dies in between, and the message names a job that is not there.
-pub async fn send_then_commit(db: &PgPool, sqs: &aws_sdk_sqs::Client, queue_url: &str, name: &str) -> Result<(), Error> {
+pub async fn send_then_commit(
+    db: &PgPool,
+    sqs: &aws_sdk_sqs::Client,
+    queue_url: &str,
+    name: &str,
+) -> Result<(), Error> {
     send(sqs, queue_url, name).fault_point("subject::send").await?;
     let mut tx = db.begin().await?;
     insert_job(&mut tx, name).await?;
@@ -34,7 +44,12 @@ pub async fn send_then_commit(db: &PgPool, sqs: &aws_sdk_sqs::Client, queue_url:
 }
 
 /// Baseline: send inside the transaction, which then rolls back.
-pub async fn send_inside(db: &PgPool, sqs: &aws_sdk_sqs::Client, queue_url: &str, name: &str) -> Result<(), Error> {
+pub async fn send_inside(
+    db: &PgPool,
+    sqs: &aws_sdk_sqs::Client,
+    queue_url: &str,
+    name: &str,
+) -> Result<(), Error> {
     let mut tx = db.begin().await?;
     insert_job(&mut tx, name).await?;
     send(sqs, queue_url, name).await?;
