@@ -48,7 +48,8 @@ impl Components {
     }
 
     fn keep<'a>(workspace: &Path, names: impl Iterator<Item = &'a str>) -> Result<Self> {
-        let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from);
+        let target =
+            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from);
         let folder = target.join("faults");
         std::fs::create_dir_all(&folder)?;
         for name in names {

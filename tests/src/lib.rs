@@ -9,10 +9,12 @@
 //! sandbox       one function as a child process      runtime_api   what it talks to
 //! mapping       queue ▸ function ▸ delete            queue         one queue and its dead letters
 //! world         database, queues, bucket, settings   proxy         loses answers of PostgreSQL
+//! crew          what the schedules would start      subject       jobs that behave as told
 //! points        every fault point in the source      invariants    what must hold in the end
 //! ```
 
 pub mod components;
+pub mod crew;
 pub mod invariants;
 pub mod mapping;
 pub mod points;
@@ -20,6 +22,7 @@ pub mod proxy;
 pub mod queue;
 pub mod runtime_api;
 pub mod sandbox;
+pub mod subject;
 pub mod world;
 
 /// Why a scenario could not be carried out. A violated property is not an error but a finding.

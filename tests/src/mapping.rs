@@ -26,6 +26,19 @@ pub struct Counts {
     pub bad_answers: u64,
 }
 
+impl std::ops::Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            deliveries: self.deliveries + other.deliveries,
+            deletes: self.deletes + other.deletes,
+            failed_batches: self.failed_batches + other.failed_batches,
+            bad_answers: self.bad_answers + other.bad_answers,
+        }
+    }
+}
+
 /// One queue's way to its function.
 pub struct Mapping {
     queue: Queue,
@@ -38,6 +51,20 @@ pub struct Mapping {
 
 /// A batch on its way to a function.
 pub struct Batch(Vec<Message>);
+
+impl Batch {
+    /// A batch of `messages`, which may be ones that were received long ago.
+    #[must_use]
+    pub fn of(messages: Vec<Message>) -> Self {
+        Self(messages)
+    }
+
+    /// Its messages.
+    #[must_use]
+    pub fn into_messages(self) -> Vec<Message> {
+        self.0
+    }
+}
 
 impl Mapping {
     /// A mapping of `queue` to functions that have `timeout` for a batch.
@@ -66,9 +93,16 @@ impl Mapping {
     ///
     /// The queue does not answer.
     pub async fn deliver(&mut self, batch: &Batch, sandbox: &mut Sandbox) -> Result<Invoked> {
-        let invoked = sandbox.invoke(event(batch, &self.queue), self.timeout).await;
+        let invoked = sandbox.invoke(self.event(batch), self.timeout).await;
         self.settle(batch, &invoked).await?;
         Ok(invoked)
+    }
+
+    /// The event that a function gets for `batch`.
+    #[must_use]
+    pub fn event(&self, batch: &Batch) -> Value {
+        let records: Vec<Value> = batch.0.iter().map(|message| record(message, &self.queue.arn)).collect();
+        json!({ "Records": records })
     }
 
     /// Deletes the messages of `batch` that `invoked` allows to delete.
@@ -126,13 +160,6 @@ fn receipt(message: &Message) -> &str {
     message.receipt_handle().unwrap_or_default()
 }
 
-/// The event that a function gets for `batch`.
-#[must_use]
-pub fn event(batch: &Batch, queue: &Queue) -> Value {
-    let records: Vec<Value> = batch.0.iter().map(|message| record(message, &queue.arn)).collect();
-    json!({ "Records": records })
-}
-
 fn record(message: &Message, arn: &str) -> Value {
     let attributes = message.attributes().into_iter().flatten();
     let attributes: Map<String, Value> =
@@ -164,7 +191,9 @@ fn kept(batch: &Batch, answer: &Value) -> Option<BTreeSet<String>> {
     let known: BTreeSet<&str> = batch.0.iter().map(id).collect();
     failures
         .iter()
-        .map(|failure| failure.get("itemIdentifier")?.as_str().filter(|id| known.contains(id)).map(str::to_owned))
+        .map(|failure| {
+            failure.get("itemIdentifier")?.as_str().filter(|id| known.contains(id)).map(str::to_owned)
+        })
         .collect()
 }
 
@@ -178,7 +207,10 @@ mod tests {
 
     #[test]
     fn only_the_messages_an_answer_names_are_kept() {
-        assert_eq!(kept(&batch(), &json!({ "batchItemFailures": [{ "itemIdentifier": "b" }] })).unwrap(), ["b".to_owned()].into());
+        assert_eq!(
+            kept(&batch(), &json!({ "batchItemFailures": [{ "itemIdentifier": "b" }] })).unwrap(),
+            ["b".to_owned()].into()
+        );
         assert!(kept(&batch(), &json!({ "batchItemFailures": [] })).unwrap().is_empty());
         assert!(kept(&batch(), &json!({ "batchItemFailures": null })).unwrap().is_empty());
         assert!(kept(&batch(), &Value::Null).unwrap().is_empty());

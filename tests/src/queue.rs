@@ -23,13 +23,23 @@ impl Queue {
     /// # Errors
     ///
     /// The server refuses.
-    pub async fn create(sqs: &Client, name: &str, visibility_seconds: u32, receives_max: u32) -> Result<(Self, Self)> {
+    pub async fn create(
+        sqs: &Client,
+        name: &str,
+        visibility_seconds: u32,
+        receives_max: u32,
+    ) -> Result<(Self, Self)> {
         let dead = Self::plain(sqs, &format!("{name}-dead-letter"), visibility_seconds, None).await?;
         let redrive = format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{receives_max}}}"#, dead.arn);
         Ok((Self::plain(sqs, name, visibility_seconds, Some(redrive)).await?, dead))
     }
 
-    async fn plain(sqs: &Client, name: &str, visibility_seconds: u32, redrive: Option<String>) -> Result<Self> {
+    async fn plain(
+        sqs: &Client,
+        name: &str,
+        visibility_seconds: u32,
+        redrive: Option<String>,
+    ) -> Result<Self> {
         let made = sqs
             .create_queue()
             .queue_name(name)
@@ -40,8 +50,12 @@ impl Queue {
             None => made,
         };
         let url = made.send().await?.queue_url.ok_or("a queue without a URL")?;
-        let attributes =
-            sqs.get_queue_attributes().queue_url(&url).attribute_names(QueueAttributeName::QueueArn).send().await?;
+        let attributes = sqs
+            .get_queue_attributes()
+            .queue_url(&url)
+            .attribute_names(QueueAttributeName::QueueArn)
+            .send()
+            .await?;
         let arn = attributes.attributes().and_then(|all| all.get(&QueueAttributeName::QueueArn));
         Ok(Self { sqs: sqs.clone(), arn: arn.ok_or("a queue without an ARN")?.clone(), url })
     }
@@ -57,7 +71,8 @@ impl Queue {
                 SendMessageBatchRequestEntry::builder().id(position.to_string()).message_body(body).build()
             });
             let entries = entries.collect::<std::result::Result<Vec<_>, _>>()?;
-            let answer = self.sqs.send_message_batch().queue_url(&self.url).set_entries(Some(entries)).send().await?;
+            let answer =
+                self.sqs.send_message_batch().queue_url(&self.url).set_entries(Some(entries)).send().await?;
             if !answer.failed().is_empty() {
                 return Err(format!("not sent: {:?}", answer.failed()).into());
             }
@@ -110,7 +125,8 @@ impl Queue {
             QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
             QueueAttributeName::ApproximateNumberOfMessagesDelayed,
         ];
-        let asked = self.sqs.get_queue_attributes().queue_url(&self.url).set_attribute_names(Some(names.to_vec()));
+        let asked =
+            self.sqs.get_queue_attributes().queue_url(&self.url).set_attribute_names(Some(names.to_vec()));
         let told = asked.send().await?.attributes.unwrap_or_default();
         Ok(names.iter().filter_map(|name| told.get(name)?.parse::<u64>().ok()).sum())
     }

@@ -170,7 +170,9 @@ fn parse(buffer: &[u8]) -> Result<Option<(usize, String, usize)>> {
         return if buffer.len() > HEAD_BYTES_MAX { Err("endless head".into()) } else { Ok(None) };
     };
     let length = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"));
-    let length = length.map_or(Ok(0), |header| std::str::from_utf8(header.value)?.parse::<usize>().map_err(crate::Error::from))?;
+    let length = length.map_or(Ok(0), |header| {
+        std::str::from_utf8(header.value)?.parse::<usize>().map_err(crate::Error::from)
+    })?;
     Ok(Some((head, request.path.unwrap_or_default().to_owned(), length)))
 }
 

@@ -94,7 +94,11 @@ impl Sandbox {
     }
 
     /// Begins an invocation whose answer nobody waits for here.
-    pub fn begin(&mut self, event: Value, timeout: Duration) -> tokio::sync::oneshot::Receiver<crate::runtime_api::Answer> {
+    pub fn begin(
+        &mut self,
+        event: Value,
+        timeout: Duration,
+    ) -> tokio::sync::oneshot::Receiver<crate::runtime_api::Answer> {
         self.api.offer(event, timeout)
     }
 
@@ -147,7 +151,12 @@ pub async fn run(
     child.wait().await.ok_or_else(|| "nobody knows how the process ended".into())
 }
 
-fn command(executable: &Path, arguments: &[&str], environment: &[(String, String)], log: &Path) -> Result<Command> {
+fn command(
+    executable: &Path,
+    arguments: &[&str],
+    environment: &[(String, String)],
+    log: &Path,
+) -> Result<Command> {
     let log: File = OpenOptions::new().create(true).append(true).open(log)?;
     let mut command = Command::new(executable);
     command

@@ -80,7 +80,8 @@ impl Stand {
         let mut queues = BTreeMap::new();
         for destination in DESTINATIONS {
             let visibility = u32::try_from(VISIBILITY.as_secs())?;
-            let pair = Queue::create(&self.sqs, &format!("{id}-{destination}"), visibility, RECEIVES_MAX).await?;
+            let pair =
+                Queue::create(&self.sqs, &format!("{id}-{destination}"), visibility, RECEIVES_MAX).await?;
             queues.insert(destination, pair);
         }
         self.s3.create_bucket().bucket(&id).send().await?;
@@ -154,7 +155,8 @@ impl World {
     pub fn environment(&self, destination: &str) -> Environment {
         let urls = |dead: bool| {
             let url = |pair: &(Queue, Queue)| if dead { pair.1.url.clone() } else { pair.0.url.clone() };
-            json!(self.queues.iter().map(|(name, pair)| (*name, url(pair))).collect::<BTreeMap<_, _>>()).to_string()
+            json!(self.queues.iter().map(|(name, pair)| (*name, url(pair))).collect::<BTreeMap<_, _>>())
+                .to_string()
         };
         let own = [
             ("DATABASE_URL", self.database_url.clone()),
@@ -174,23 +176,21 @@ impl World {
         Environment(aws.chain(own.map(|(name, value)| (name.to_owned(), value))).collect())
     }
 
-    /// Starts the function `component`.
+    /// Whether `component` is part of the product already.
+    #[must_use]
+    pub fn has(&self, component: &str) -> bool {
+        self.components.path(component).is_file()
+    }
+
+    /// Starts the function `component`; the subject is one, in its role as a consumer.
     ///
     /// # Errors
     ///
     /// It is not built, or can not be started.
     pub async fn start(&self, component: &str, environment: &Environment) -> Result<Sandbox> {
-        let executable = self.components.path(component);
-        Sandbox::start(&executable, &[], &environment.0, &self.log(component)).await
-    }
-
-    /// Starts the subject as a function.
-    ///
-    /// # Errors
-    ///
-    /// It can not be started.
-    pub async fn start_subject(&self, role: &str, environment: &Environment) -> Result<Sandbox> {
-        Sandbox::start(&self.components.path("subject"), &[role], &environment.0, &self.log("subject")).await
+        let arguments: &[&str] = if component == "subject" { &["consumer"] } else { &[] };
+        Sandbox::start(&self.components.path(component), arguments, &environment.0, &self.log(component))
+            .await
     }
 
     /// Runs the subject in a role that is no function.
@@ -198,8 +198,13 @@ impl World {
     /// # Errors
     ///
     /// It can not be started.
-    pub async fn run_subject(&self, arguments: &[&str], environment: &Environment) -> Result<std::process::ExitStatus> {
-        crate::sandbox::run(&self.components.path("subject"), arguments, &environment.0, &self.log("subject")).await
+    pub async fn run_subject(
+        &self,
+        arguments: &[&str],
+        environment: &Environment,
+    ) -> Result<std::process::ExitStatus> {
+        crate::sandbox::run(&self.components.path("subject"), arguments, &environment.0, &self.log("subject"))
+            .await
     }
 
     fn log(&self, component: &str) -> PathBuf {

@@ -6,14 +6,13 @@
 use std::time::Duration;
 
 use domain::DeadReason;
-use rustix::process::{Signal, getpid, kill_process};
 use runtime::consumer::{Failure, Handler};
+use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
 use store::claim::ClaimedJob;
 use store::enqueue::enqueue;
-
-use crate::producer::{DESTINATION, job as new_job};
+use system_tests::subject::{DESTINATION, job as new_job};
 
 /// Longer than any invocation lasts.
 const FOR_EVER: Duration = Duration::from_secs(3_600);
@@ -41,9 +40,10 @@ impl Handler for Subject {
         match text(job, "behave") {
             "fail-once" if is_first => Err(Failure::Transient("once".into())),
             "fail" => Err(Failure::Transient("always".into())),
-            "refuse" => {
-                Err(Failure::Permanent { reason: DeadReason::Handler("REFUSED"), source: "on purpose".into() })
-            }
+            "refuse" => Err(Failure::Permanent {
+                reason: DeadReason::Handler("REFUSED"),
+                source: "on purpose".into(),
+            }),
             "stale" => Err(Failure::Stale),
             "panic" => panic!("on purpose"),
             "kill" => die(),

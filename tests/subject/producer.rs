@@ -1,17 +1,12 @@
 //! Producers: one that is right, three that are not.
 
-use domain::{Identity, Message};
+use domain::Message;
 use fault::FaultPoint;
-use serde_json::json;
 use sqlx::{PgConnection, PgPool};
 use store::enqueue::{NewJob, enqueue as enqueue_jobs};
+use system_tests::subject::{ATTEMPTS_MAX, DESTINATION, job, job_id};
 
 use crate::Error;
-
-/// The destination whose queue the subject consumes.
-pub const DESTINATION: &str = "news";
-/// Attempts of a job of the subject.
-const ATTEMPTS_MAX: i32 = 3;
 
 /// Commits `count` jobs with their events, as every producer of the product does.
 pub async fn enqueue(db: &PgPool, name: &str, behave: &str, count: i64) -> Result<(), Error> {
@@ -22,28 +17,13 @@ pub async fn enqueue(db: &PgPool, name: &str, behave: &str, count: i64) -> Resul
     Ok(())
 }
 
-/// A job of the subject; its handler behaves as `behave` says.
-pub fn job(name: &str, number: i64, behave: &str) -> NewJob {
-    NewJob {
-        identity: identity(name, number),
-        job_type: "subject".to_owned(),
-        destination: DESTINATION.to_owned(),
-        payload: json!({ "name": name, "number": number, "behave": behave }),
-        artifact_key: None,
-        window: None,
-        max_attempts: ATTEMPTS_MAX,
-        max_age: None,
-        ordering_key: None,
-        trace_header: None,
-    }
-}
-
-fn identity(name: &str, number: i64) -> Identity {
-    Identity::new("subject").text("name", name).integer("number", number)
-}
-
 /// Baseline: commit the job, then send. Dies in between, and nobody will ever know.
-pub async fn commit_then_send(db: &PgPool, sqs: &aws_sdk_sqs::Client, queue_url: &str, name: &str) -> Result<(), Error> {
+pub async fn commit_then_send(
+    db: &PgPool,
+    sqs: &aws_sdk_sqs::Client,
+    queue_url: &str,
+    name: &str,
+) -> Result<(), Error> {
     let mut tx = db.begin().await?;
     insert_job(&mut tx, name).await?;
     tx.commit().await?;
@@ -51,7 +31,12 @@ pub async fn commit_then_send(db: &PgPool, sqs: &aws_sdk_sqs::Client, queue_url:
 }
 
 /// Baseline: send, then commit. Dies in between, and the message names a job that is not there.
-pub async fn send_then_commit(db: &PgPool, sqs: &aws_sdk_sqs::Client, queue_url: &str, name: &str) -> Result<(), Error> {
+pub async fn send_then_commit(
+    db: &PgPool,
+    sqs: &aws_sdk_sqs::Client,
+    queue_url: &str,
+    name: &str,
+) -> Result<(), Error> {
     send(sqs, queue_url, name).fault_point("subject::send").await?;
     let mut tx = db.begin().await?;
     insert_job(&mut tx, name).await?;
@@ -59,7 +44,12 @@ pub async fn send_then_commit(db: &PgPool, sqs: &aws_sdk_sqs::Client, queue_url:
 }
 
 /// Baseline: send inside the transaction, which then rolls back.
-pub async fn send_inside(db: &PgPool, sqs: &aws_sdk_sqs::Client, queue_url: &str, name: &str) -> Result<(), Error> {
+pub async fn send_inside(
+    db: &PgPool,
+    sqs: &aws_sdk_sqs::Client,
+    queue_url: &str,
+    name: &str,
+) -> Result<(), Error> {
     let mut tx = db.begin().await?;
     insert_job(&mut tx, name).await?;
     send(sqs, queue_url, name).await?;
@@ -71,7 +61,7 @@ async fn insert_job(tx: &mut PgConnection, name: &str) -> Result<(), Error> {
     sqlx::query(
         "insert into job (job_id, job_type, destination, payload, max_attempts) values ($1, 'subject', $2, '{}', $3)",
     )
-    .bind(identity(name, 0).job_id().as_str())
+    .bind(job_id(name, 0).as_str())
     .bind(DESTINATION)
     .bind(ATTEMPTS_MAX)
     .execute(tx)
@@ -80,7 +70,7 @@ async fn insert_job(tx: &mut PgConnection, name: &str) -> Result<(), Error> {
 }
 
 async fn send(sqs: &aws_sdk_sqs::Client, queue_url: &str, name: &str) -> Result<(), Error> {
-    let body = Message::new("subject", identity(name, 0).job_id(), 0).to_body();
+    let body = Message::new("subject", job_id(name, 0), 0).to_body();
     sqs.send_message().queue_url(queue_url).message_body(body).send().await?;
     Ok(())
 }

@@ -76,7 +76,9 @@ impl Message {
             return Err(Undecidable::UnknownVersion(version));
         }
         let message: Self = serde_json::from_str(body).map_err(Undecidable::NotAMessage)?;
-        if message.redrive_generation < 0 || message != Self::new(&message.event_type, message.job_id.clone(), message.redrive_generation) {
+        if message.redrive_generation < 0
+            || message != Self::new(&message.event_type, message.job_id.clone(), message.redrive_generation)
+        {
             return Err(Undecidable::Inconsistent(message.event_id));
         }
         Ok(message)
@@ -117,6 +119,9 @@ mod tests {
             Err(Undecidable::UnknownVersion(2))
         ));
         assert!(matches!(Message::parse(&body.replace(":0}", ":1}")), Err(Undecidable::Inconsistent(_))));
-        assert!(matches!(Message::parse(&body.replace('}', r#","body":1}"#)), Err(Undecidable::NotAMessage(_))));
+        assert!(matches!(
+            Message::parse(&body.replace('}', r#","body":1}"#)),
+            Err(Undecidable::NotAMessage(_))
+        ));
     }
 }

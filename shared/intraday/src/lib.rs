@@ -16,10 +16,10 @@ pub mod feeds;
 #[cfg(test)]
 mod fixture;
 pub mod instant;
-pub mod news_revision;
-pub mod price_bar;
 pub mod news;
+pub mod news_revision;
 pub mod price;
+pub mod price_bar;
 pub mod sources;
 pub mod trading_session;
 pub mod triggers;

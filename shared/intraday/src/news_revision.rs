@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
+use fault::FaultPoint;
 use sqlx::{PgConnection, PgExecutor};
 
 use crate::feeds::document::ItemDocument;
@@ -36,6 +37,7 @@ pub async fn known(db: impl PgExecutor<'_>, keys: &[Key]) -> Result<HashSet<Key>
         &revisions as &[&str],
     )
     .fetch_all(db)
+    .fault_point("news_revision::known")
     .await?;
     Ok(known.into_iter().collect())
 }
@@ -83,6 +85,7 @@ pub async fn insert(
         &artifacts as &[&str],
     )
     .execute(tx)
+    .fault_point("news_revision::insert")
     .await?;
     Ok(usize::try_from(inserted.rows_affected()).unwrap_or(usize::MAX))
 }

@@ -1,6 +1,7 @@
 //! Bars as committed: those of each window's current generation, with the digits their source wrote.
 
 use chrono::{DateTime, Utc};
+use fault::FaultPoint;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
@@ -30,6 +31,7 @@ pub async fn replace(
         start,
     )
     .execute(&mut *tx)
+    .fault_point("price_bar::replace, the old")
     .await?;
     insert(tx, dataset, start, minute).await
 }
@@ -69,6 +71,7 @@ pub async fn insert(
         &column(|bar| bar.volume),
     )
     .execute(tx)
+    .fault_point("price_bar::insert")
     .await?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Trading sessions: one row per dataset and day, locked by whoever computes its triggers.
 
 use chrono::NaiveDate;
+use fault::FaultPoint;
 use sqlx::PgExecutor;
 
 /// Makes sure that the session has its row.
@@ -20,6 +21,7 @@ pub async fn ensure(tx: impl PgExecutor<'_>, dataset: &str, date: NaiveDate) -> 
         date,
     )
     .execute(tx)
+    .fault_point("trading_session::ensure")
     .await?;
     Ok(())
 }

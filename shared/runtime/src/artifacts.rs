@@ -10,6 +10,7 @@ use aws_sdk_s3::operation::put_object::PutObjectError;
 use aws_sdk_s3::primitives::ByteStream;
 use chrono::{DateTime, Utc};
 use domain::identity::sha256_hex;
+use fault::FaultPoint;
 use uuid::Uuid;
 
 /// Keys tried before a PUT is given up; each of them is new, so a second refusal is already strange.
@@ -92,6 +93,7 @@ impl Artifacts {
             .content_type("application/json")
             .body(ByteStream::from(body))
             .send()
+            .fault_point("s3::put_object")
             .await?;
         Ok(())
     }
@@ -102,7 +104,8 @@ impl Artifacts {
     ///
     /// [`GetError`]. A bucket that is missing or closed is unavailable: that is not the object's fault.
     pub async fn get(&self, key: &str) -> Result<Vec<u8>, GetError> {
-        let object = self.s3.get_object().bucket(&self.bucket).key(key).send().await.map_err(unread)?;
+        let call = self.s3.get_object().bucket(&self.bucket).key(key).send().fault_point("s3::get_object");
+        let object = call.await.map_err(unread)?;
         let body = object.body.collect().await.map_err(|error| GetError::Unavailable(Box::new(error)))?;
         Ok(body.to_vec())
     }

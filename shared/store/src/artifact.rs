@@ -3,6 +3,7 @@
 //! The primary key decides between a late writer and the sweeper: whoever inserts first wins. So the
 //! writer's insert is plain, never `do nothing`, and runs in the transaction whose rows need the object.
 
+use fault::FaultPoint;
 use sqlx::PgExecutor;
 
 use crate::Error;
@@ -46,6 +47,7 @@ pub async fn refer(tx: impl PgExecutor<'_>, artifacts: &[NewArtifact<'_>]) -> Re
         &owners as &[&str],
     )
     .execute(tx)
+    .fault_point("artifact::refer")
     .await
     .map_err(reclaimed)?;
     Ok(())

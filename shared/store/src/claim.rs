@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::{Answer, DeadReason, JobId};
+use fault::FaultPoint;
 use serde_json::Value;
 use sqlx::PgExecutor;
 use sqlx::types::Uuid;
@@ -167,6 +168,7 @@ async fn claim(
         DeadReason::AttemptsExhausted.as_str(),
     )
     .fetch_all(db)
+    .fault_point("claim::claim")
     .await?;
     asked.iter().zip(rows).map(|(asked, row)| row.answered(asked)).collect()
 }

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use fault::FaultPoint;
 use sqlx::PgExecutor;
 
 use crate::{Error, claim::Asked};
@@ -181,6 +182,7 @@ pub async fn decide(
         policy == Policy::Dead,
     )
     .fetch_all(db)
+    .fault_point("dead_letter::decide")
     .await?;
     rows.into_iter().map(|row| verdict(&row.verdict, row.wait_seconds)).collect()
 }

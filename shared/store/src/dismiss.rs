@@ -4,6 +4,7 @@
 //! DEAD; a redrive by id takes it back.
 
 use domain::JobStatus;
+use fault::FaultPoint;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 
@@ -53,7 +54,7 @@ pub async fn dismiss(db: &PgPool, order: &Order) -> Result<Report, Error> {
     let mut tx = db.begin().await?;
     match dismiss_in(&mut tx, order).await {
         Ok(report) => {
-            tx.commit().await?;
+            tx.commit().fault_point("dismiss::commit").await?;
             Ok(report)
         }
         Err(error) => {
@@ -102,6 +103,7 @@ async fn mark(
         dry_run,
     )
     .fetch_all(tx)
+    .fault_point("dismiss::mark")
     .await?;
     let outcome = |status: Option<String>, dismissed: bool| match status.as_deref().map(JobStatus::parse) {
         None => Outcome::Missing,

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::{Identity, JobId, Message, event_id};
+use fault::FaultPoint;
 use serde_json::Value;
 use sqlx::PgConnection;
 use sqlx::postgres::types::PgInterval;
@@ -179,6 +180,7 @@ async fn insert(
         &bodies,
     )
     .fetch_all(tx)
+    .fault_point("enqueue::insert")
     .await?;
     Ok(created.into_iter().collect())
 }
@@ -213,6 +215,7 @@ async fn conflicts(tx: &mut PgConnection, columns: &Columns<'_>) -> Result<HashS
         &columns.window_generations as &[Option<i32>],
     )
     .fetch_all(tx)
+    .fault_point("enqueue::conflicts")
     .await?;
     Ok(positions.into_iter().filter_map(|position| usize::try_from(position - 1).ok()).collect())
 }

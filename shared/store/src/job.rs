@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use domain::DeadReason;
+use fault::FaultPoint;
 use sqlx::PgExecutor;
 
 use crate::Error;
@@ -65,6 +66,7 @@ pub async fn complete(tx: impl PgExecutor<'_>, claim: &Claim) -> Result<Moved, E
         claim.redrive_generation(),
     )
     .execute(tx)
+    .fault_point("job::complete")
     .await?;
     Ok(moved(done.rows_affected()))
 }
@@ -104,6 +106,7 @@ pub async fn bury(
         error_text(last_error),
     )
     .execute(db)
+    .fault_point("job::bury")
     .await?;
     Ok(moved(buried.rows_affected()))
 }
@@ -136,6 +139,7 @@ pub async fn release(db: impl PgExecutor<'_>, claim: &Claim) -> Result<Moved, Er
         claim.redrive_generation(),
     )
     .execute(db)
+    .fault_point("job::release")
     .await?;
     Ok(moved(released.rows_affected()))
 }
@@ -182,6 +186,7 @@ pub async fn retry(
         DeadReason::AttemptsExhausted.as_str(),
     )
     .fetch_optional(db)
+    .fault_point("job::retry")
     .await?;
     Ok(match moved {
         Some(row) if row.is_dead => Retried::Dead,

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use fault::FaultPoint;
 use sqlx::PgExecutor;
 use uuid::Uuid;
 
@@ -85,6 +86,7 @@ pub async fn declare(db: impl PgExecutor<'_>, destinations: &[String]) -> Result
         destinations,
     )
     .execute(db)
+    .fault_point("lane::declare")
     .await?;
     Ok(())
 }
@@ -119,6 +121,7 @@ pub async fn take(
         interval(lease),
     )
     .fetch_optional(db)
+    .fault_point("lane::take")
     .await?;
     match failures {
         Some(failures) => {
@@ -141,6 +144,7 @@ async fn why_refused(db: impl PgExecutor<'_>, destination: &str) -> Result<Taken
         destination,
     )
     .fetch_optional(db)
+    .fault_point("lane::why_refused")
     .await?;
     Ok(match lane {
         Some(lane) => Taken::BackingOff {
@@ -170,6 +174,7 @@ pub async fn renew(db: impl PgExecutor<'_>, held: &Lease, lease: Duration) -> Re
         interval(lease),
     )
     .execute(db)
+    .fault_point("lane::renew")
     .await?;
     Ok(Kept::from_rows(done.rows_affected()))
 }
@@ -193,6 +198,7 @@ pub async fn release(db: impl PgExecutor<'_>, held: Lease) -> Result<Kept, Error
         held.token,
     )
     .execute(db)
+    .fault_point("lane::release")
     .await?;
     Ok(Kept::from_rows(done.rows_affected()))
 }
@@ -226,6 +232,7 @@ pub async fn back_off(
         error_text(error),
     )
     .execute(db)
+    .fault_point("lane::back_off")
     .await?;
     Ok(Kept::from_rows(done.rows_affected()))
 }
@@ -250,6 +257,7 @@ pub async fn recover(db: impl PgExecutor<'_>, held: &mut Lease) -> Result<Kept, 
         held.token,
     )
     .execute(db)
+    .fault_point("lane::recover")
     .await?;
     held.failures = 0;
     Ok(Kept::from_rows(done.rows_affected()))

@@ -6,6 +6,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use domain::JobId;
+use fault::FaultPoint;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
@@ -135,6 +136,7 @@ pub(crate) async fn selected(db: &mut PgConnection, selection: &Selection) -> Re
         limit,
     )
     .fetch_all(db)
+    .fault_point("operator_action::selected")
     .await?;
     Ok(found)
 }
@@ -165,6 +167,7 @@ pub(crate) async fn record(
         result,
     )
     .fetch_one(tx)
+    .fault_point("operator_action::record")
     .await?;
     Ok(action_id)
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use domain::{DeadReason, EventId};
+use fault::FaultPoint;
 use sqlx::PgExecutor;
 
 use crate::Error;
@@ -114,6 +115,7 @@ pub async fn read_due(
         whole(bounds.body_bytes),
     )
     .fetch_all(db)
+    .fault_point("outbox::read_due")
     .await?;
 
     let bytes: i64 = rows.iter().map(|row| i64::from(row.bytes)).sum();
@@ -158,6 +160,7 @@ pub async fn mark_published(db: impl PgExecutor<'_>, sent: &[Key]) -> Result<u64
         &rings,
     )
     .execute(db)
+    .fault_point("outbox::mark_published")
     .await?;
     Ok(done.rows_affected())
 }
@@ -204,6 +207,7 @@ pub async fn postpone(db: impl PgExecutor<'_>, failed: &[Postponed]) -> Result<u
         &errors,
     )
     .execute(db)
+    .fault_point("outbox::postpone")
     .await?;
     Ok(done.rows_affected())
 }
@@ -303,6 +307,7 @@ pub async fn bury(db: impl PgExecutor<'_>, unsendable: &[Unsendable]) -> Result<
         DeadReason::Unsendable.as_str(),
     )
     .fetch_one(db)
+    .fault_point("outbox::bury")
     .await?;
     let count = |rows: i64| u64::try_from(rows).unwrap_or(0);
     Ok(Burial { dead: count(burial.dead), jobs: count(burial.jobs), deferred: count(burial.deferred) })
@@ -364,6 +369,7 @@ pub async fn find_unroutable(
         i64::from(limit),
     )
     .fetch_all(db)
+    .fault_point("outbox::find_unroutable")
     .await?;
     let unroutable = rows.into_iter().map(|row| Unroutable {
         key: Key { event_id: row.event_id, ring: row.ring },

@@ -3,6 +3,7 @@
 //! A message is copied once, at first sight; later sights only move `last_seen_at`. The copy outlives
 //! the queue's retention. The message itself stays where it is: nothing here deletes anything.
 
+use fault::FaultPoint;
 use serde_json::Value;
 use sqlx::PgExecutor;
 
@@ -67,6 +68,7 @@ pub async fn keep(db: impl PgExecutor<'_>, evidence: &[Evidence]) -> Result<Vec<
         &column(|one| &one.detail),
     )
     .fetch_all(db)
+    .fault_point("quarantine::keep")
     .await?;
     Ok(first)
 }

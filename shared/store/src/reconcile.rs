@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use fault::FaultPoint;
 use sqlx::PgExecutor;
 
 use crate::Error;
@@ -93,6 +94,7 @@ pub async fn ring(db: impl PgExecutor<'_>, pace: &Pace) -> Result<Vec<Rung>, Err
         pace.limit,
     )
     .fetch_all(db)
+    .fault_point("reconcile::ring")
     .await?;
     Ok(rung)
 }

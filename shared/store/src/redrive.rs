@@ -6,6 +6,7 @@
 //! running it again could only end in STALE again.
 
 use domain::{JobStatus, message};
+use fault::FaultPoint;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 
@@ -61,7 +62,7 @@ pub async fn redrive(db: &PgPool, order: &Order, rate: Option<f64>) -> Result<Re
     let mut tx = db.begin().await?;
     match redrive_in(&mut tx, order, rate).await {
         Ok(report) => {
-            tx.commit().await?;
+            tx.commit().fault_point("redrive::commit").await?;
             Ok(report)
         }
         Err(error) => {
@@ -166,6 +167,7 @@ async fn move_jobs(
         spacing_seconds,
     )
     .fetch_all(tx)
+    .fault_point("redrive::move_jobs")
     .await?;
     let outcome = |status: Option<String>, event_id: Option<String>| match (status, event_id) {
         (_, Some(event_id)) => Outcome::Redriven { event_id },

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use fault::FaultPoint;
 use sqlx::PgExecutor;
 
 use crate::Error;
@@ -105,6 +106,7 @@ pub async fn read(
         start,
     )
     .fetch_optional(db)
+    .fault_point("window::read")
     .await?;
     Ok(seen)
 }
@@ -131,6 +133,7 @@ pub async fn read_many(
         starts,
     )
     .fetch_all(db)
+    .fault_point("window::read_many")
     .await?;
     let seen = |generation, content_digest, backfilled| Seen { generation, content_digest, backfilled };
     Ok(rows
@@ -162,6 +165,7 @@ pub async fn missing(
         starts,
     )
     .fetch_all(db)
+    .fault_point("window::missing")
     .await?;
     Ok(missing)
 }
@@ -191,6 +195,7 @@ pub async fn open(tx: impl PgExecutor<'_>, window: &NewWindow<'_>) -> Result<Ope
         window.backfilled,
     )
     .execute(tx)
+    .fault_point("window::open")
     .await?;
     Ok(if inserted.rows_affected() == 1 { Opened::Opened } else { Opened::Exists })
 }
@@ -227,6 +232,7 @@ pub async fn correct(
         window.artifact_key,
     )
     .fetch_optional(tx)
+    .fault_point("window::correct")
     .await?;
     Ok(generation.map_or(Corrected::Moved, |generation| Corrected::Corrected { generation }))
 }
@@ -255,6 +261,7 @@ pub async fn lock_current(tx: impl PgExecutor<'_>, window: &WindowRef) -> Result
         window.start,
     )
     .fetch_optional(tx)
+    .fault_point("window::lock_current")
     .await?;
     Ok(if generation == Some(window.generation) { Lock::Current } else { Lock::Moved })
 }
@@ -272,6 +279,7 @@ pub async fn database_now(db: impl PgExecutor<'_>) -> Result<DateTime<Utc>, Erro
         "#
     )
     .fetch_one(db)
+    .fault_point("window::database_now")
     .await?;
     Ok(now)
 }

@@ -4,6 +4,7 @@
 //! back and leaves an artifact without a row, for the sweeper.
 
 use chrono::{DateTime, Utc};
+use fault::FaultPoint;
 use futures::{StreamExt, TryStreamExt, stream};
 use runtime::artifacts::Written;
 use sqlx::PgConnection;
@@ -99,7 +100,7 @@ impl<A: ArtifactWriter> Run<'_, A> {
         let mut tx = self.collector.db.begin().await?;
         match self.write_news(&mut tx, drafts).await {
             Ok(Committed::Done) => {
-                tx.commit().await?;
+                tx.commit().fault_point("collect::commit_news").await?;
                 Ok(Committed::Done)
             }
             other => {

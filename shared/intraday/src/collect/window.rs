@@ -4,6 +4,7 @@
 //! artifact is written; other content is a correction, unless the window moved meanwhile.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use fault::FaultPoint;
 use runtime::artifacts::Written;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -151,7 +152,7 @@ impl<A: ArtifactWriter> Run<'_, A> {
                 Ok(Outcome::Moved)
             }
             Ok(outcome) => {
-                tx.commit().await?;
+                tx.commit().fault_point("collect::commit_window").await?;
                 self.count(content, outcome);
                 Ok(outcome)
             }

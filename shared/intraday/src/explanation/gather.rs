@@ -4,6 +4,7 @@
 //! row, so that a trigger which is replaced meanwhile keeps no explanation of what it was.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use fault::FaultPoint;
 use rust_decimal::Decimal;
 use serde_json::json;
 use sqlx::PgConnection;
@@ -55,6 +56,7 @@ pub async fn lock(tx: &mut PgConnection, subject: &Subject) -> Result<Option<Loc
         subject.window_start,
     )
     .fetch_optional(tx)
+    .fault_point("explanation::gather::lock")
     .await?;
     Ok(row.filter(|row| row.revision == subject.revision && !row.withdrawn).map(|row| Locked {
         reference: Price { at: row.reference_window, close: row.reference_close },
@@ -88,6 +90,7 @@ pub async fn unread_news(tx: &mut PgConnection, subject: &Subject) -> Result<i64
         FRESH_SECONDS,
     )
     .fetch_one(tx)
+    .fault_point("explanation::gather::unread_news")
     .await
 }
 
@@ -128,6 +131,7 @@ async fn prices(tx: &mut PgConnection, subject: &Subject, trigger: Locked) -> Re
         subject.window_start,
     )
     .fetch_all(tx)
+    .fault_point("explanation::gather::prices")
     .await?;
     let (before, after) = around.into_iter().partition(|price| price.at < subject.window_start);
     let Locked { reference, crossing, change } = trigger;
@@ -163,6 +167,7 @@ async fn news(tx: &mut PgConnection, subject: &Subject) -> Result<Vec<News>, sql
         NEWS_MAX,
     )
     .fetch_all(tx)
+    .fault_point("explanation::gather::news")
     .await
 }
 
@@ -198,6 +203,7 @@ async fn market(
         span.to,
     )
     .fetch_all(tx)
+    .fault_point("explanation::gather::market")
     .await?;
     Ok(market::of(&closes, span, subject.direction, threshold))
 }
@@ -233,6 +239,7 @@ pub async fn write(
         json!(evidence.cited()),
     )
     .execute(tx)
+    .fault_point("explanation::gather::write")
     .await?;
     Ok(written.rows_affected() == 1)
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
+use fault::FaultPoint;
 use sqlx::PgConnection;
 
 use super::RevisionRef;
@@ -60,6 +61,7 @@ async fn symbols(tx: &mut PgConnection, item_id: &str, revision: &str) -> Result
         revision,
     )
     .fetch_all(tx)
+    .fault_point("news::mentions::symbols")
     .await
 }
 
@@ -81,6 +83,7 @@ async fn add(tx: &mut PgConnection, changes: &BTreeMap<Bucket, i32>) -> Result<(
         &hours,
     )
     .execute(&mut *tx)
+    .fault_point("news::mentions::add (1)")
     .await?;
     sqlx::query!(
         r#"
@@ -96,6 +99,7 @@ async fn add(tx: &mut PgConnection, changes: &BTreeMap<Bucket, i32>) -> Result<(
         &hours,
     )
     .execute(&mut *tx)
+    .fault_point("news::mentions::add (2)")
     .await?;
     sqlx::query!(
         r#"
@@ -110,6 +114,7 @@ async fn add(tx: &mut PgConnection, changes: &BTreeMap<Bucket, i32>) -> Result<(
         &counts,
     )
     .execute(tx)
+    .fault_point("news::mentions::add (3)")
     .await?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The rows of a revision that was read, and the head of its item.
 
 use chrono::{DateTime, Utc};
+use fault::FaultPoint;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
@@ -59,6 +60,7 @@ pub(super) async fn collected(
         revision.revision,
     )
     .fetch_optional(tx)
+    .fault_point("news::rows::collected")
     .await
 }
 
@@ -82,6 +84,7 @@ pub(super) async fn insert_segments(
         segments,
     )
     .execute(tx)
+    .fault_point("news::rows::insert_segments")
     .await?;
     Ok(if inserted.rows_affected() == 0 { Inserted::Known } else { Inserted::Inserted })
 }
@@ -119,6 +122,7 @@ pub(super) async fn insert_findings(
         &matched as &[&str],
     )
     .execute(tx)
+    .fault_point("news::rows::insert_findings")
     .await?;
     Ok(())
 }
@@ -143,6 +147,7 @@ pub(super) async fn move_head(
         revision.item_id,
     )
     .fetch_one(&mut *tx)
+    .fault_point("news::rows::move_head")
     .await?;
     if head.sequence >= collected.sequence {
         return Ok(Head::Newer);
@@ -172,6 +177,7 @@ async fn insert_head(
         collected.published_at,
     )
     .execute(tx)
+    .fault_point("news::rows::insert_head")
     .await?;
     Ok(inserted.rows_affected() == 1)
 }
@@ -203,6 +209,7 @@ async fn replace_head(
         collected.published_at,
     )
     .execute(tx)
+    .fault_point("news::rows::replace_head")
     .await?;
     Ok(())
 }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use fault::FaultPoint;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Client, Url};
 
@@ -40,7 +41,8 @@ fn follow(attempt: Attempt) -> reqwest::redirect::Action {
 
 pub(super) async fn fetch(client: &Client, url: &Url, source: &Source) -> Result<Fetched, Error> {
     let request = client.get(url.clone()).timeout(source.timeout);
-    let mut response = request.send().await.map_err(|error| unreachable(error, source))?;
+    let mut response =
+        request.send().fault_point("source::get").await.map_err(|error| unreachable(error, source))?;
     if !response.status().is_success() {
         return Err(Error::Status(response.status().as_u16()));
     }

@@ -1,6 +1,7 @@
 //! The objects of one S3 prefix, by key.
 
 use aws_sdk_s3::Client;
+use fault::FaultPoint;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{DOCUMENTS_MAX, Document, Error, Fetched, Intake, Kind};
@@ -32,7 +33,9 @@ pub(super) async fn fetch(
 async fn list(s3: &Client, bucket: &str, prefix: &str) -> Result<Vec<(String, u64)>, Error> {
     let mut pages = s3.list_objects_v2().bucket(bucket).prefix(prefix).into_paginator().send();
     let mut objects = Vec::new();
-    while let Some(page) = pages.try_next().await.map_err(Error::unreadable)? {
+    while let Some(page) =
+        pages.try_next().fault_point("source::list_objects").await.map_err(Error::unreadable)?
+    {
         for object in page.contents() {
             let size = object.size().and_then(|size| u64::try_from(size).ok()).unwrap_or_default();
             objects.extend(object.key().filter(|key| !key.ends_with('/')).map(|key| (key.to_owned(), size)));
@@ -47,7 +50,14 @@ async fn list(s3: &Client, bucket: &str, prefix: &str) -> Result<Vec<(String, u6
 
 /// The object may have been replaced by a larger one since it was listed.
 async fn read(s3: &Client, bucket: &str, key: String, max_bytes: u64) -> Result<Document, Error> {
-    let object = s3.get_object().bucket(bucket).key(&key).send().await.map_err(Error::unreadable)?;
+    let object = s3
+        .get_object()
+        .bucket(bucket)
+        .key(&key)
+        .send()
+        .fault_point("source::get_object")
+        .await
+        .map_err(Error::unreadable)?;
     let size = object.content_length().and_then(|size| u64::try_from(size).ok());
     if size.is_none_or(|size| size > max_bytes) {
         return Err(Error::TooLarge(max_bytes));

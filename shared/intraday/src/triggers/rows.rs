@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use fault::FaultPoint;
 use sqlx::PgConnection;
 
 use super::{
@@ -63,6 +64,7 @@ pub async fn lock_sessions(
         window_start + REACH,
     )
     .execute(&mut *tx)
+    .fault_point("triggers::rows::lock_sessions (1)")
     .await?;
     let days = sqlx::query_scalar!(
         r#"
@@ -82,6 +84,7 @@ pub async fn lock_sessions(
         window_start + REACH,
     )
     .fetch_all(tx)
+    .fault_point("triggers::rows::lock_sessions (2)")
     .await?;
     Ok(Sessions(days))
 }
@@ -115,6 +118,7 @@ pub async fn read_closes(
         window_start + REACH,
     )
     .fetch_all(tx)
+    .fault_point("triggers::rows::read_closes")
     .await?;
 
     let mut closes = Closes::new();
@@ -154,6 +158,7 @@ pub async fn read_standing(
         &sessions.0,
     )
     .fetch_all(tx)
+    .fault_point("triggers::rows::read_standing")
     .await?;
 
     let standing = rows.into_iter().filter_map(|row| {
@@ -257,6 +262,7 @@ async fn insert(
         cause.generation,
     )
     .execute(tx)
+    .fault_point("triggers::rows::insert")
     .await?;
     Ok(())
 }
@@ -304,6 +310,7 @@ async fn replace(
         cause.generation,
     )
     .execute(tx)
+    .fault_point("triggers::rows::replace")
     .await?;
     Ok(replaced.rows_affected())
 }
@@ -335,6 +342,7 @@ async fn withdraw(
         revision,
     )
     .execute(tx)
+    .fault_point("triggers::rows::withdraw")
     .await?;
     Ok(withdrawn.rows_affected())
 }
@@ -357,6 +365,7 @@ async fn remove_explanation(tx: &mut PgConnection, dataset: &str, key: &Key) -> 
         key.at,
     )
     .execute(tx)
+    .fault_point("triggers::rows::remove_explanation")
     .await?;
     Ok(())
 }

@@ -10,6 +10,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use domain::DeadReason;
+use fault::FaultPoint;
 use futures::FutureExt;
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 use store::claim::{Claim, ClaimedJob};
@@ -168,7 +169,7 @@ impl<H: Handler> Attempt<'_, H> {
 }
 
 async fn commit(tx: Transaction<'_, Postgres>) -> Outcome {
-    match tx.commit().await {
+    match tx.commit().fault_point("consumer::commit").await {
         Ok(()) => Outcome { ended: Ended::Done, failed: None },
         Err(error) => Outcome { ended: unknown(&error), failed: Some(Stage::Complete) },
     }

@@ -8,6 +8,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use aws_sdk_sqs::types::{BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry as Entry};
+use fault::FaultPoint;
 
 /// Entries in one call, at most (SQS `ChangeMessageVisibilityBatch`).
 pub const CHANGES_MAX: usize = 10;
@@ -75,6 +76,7 @@ impl Queue for Sqs {
             .queue_url(&self.queue_url)
             .set_entries(Some(entries.collect::<Result<_, _>>()?))
             .send()
+            .fault_point("sqs::change_visibility")
             .await?;
         Ok(output.failed().iter().filter_map(refused).collect())
     }

@@ -15,6 +15,7 @@ use aws_sdk_sqs::types::{
     BatchResultErrorEntry, MessageAttributeValue, MessageSystemAttributeNameForSends,
     MessageSystemAttributeValue, QueueAttributeName, SendMessageBatchRequestEntry,
 };
+use fault::FaultPoint;
 
 use super::batch::CALL_BYTES_MAX;
 use super::sender::{Answer, CallError, Entry, Refused, Sender};
@@ -47,7 +48,11 @@ impl Sender for Sqs {
             request =
                 request.entries(to_sdk(entry).map_err(|error| CallError::unanswered(error.to_string()))?);
         }
-        let answer = request.send().await.map_err(|error| call_error(&error))?;
+        let answer = request
+            .send()
+            .fault_point("sqs::send_message_batch")
+            .await
+            .map_err(|error| call_error(&error))?;
         Ok(Answer {
             sent: answer.successful.into_iter().map(|entry| entry.id).collect(),
             refused: answer.failed.into_iter().map(from_sdk).collect(),
@@ -57,7 +62,11 @@ impl Sender for Sqs {
     async fn message_bytes_max(&self, queue_url: &str) -> Result<usize, CallError> {
         let name = QueueAttributeName::MaximumMessageSize;
         let request = self.0.get_queue_attributes().queue_url(queue_url).attribute_names(name.clone());
-        let answer = request.send().await.map_err(|error| call_error(&error))?;
+        let answer = request
+            .send()
+            .fault_point("sqs::get_queue_attributes")
+            .await
+            .map_err(|error| call_error(&error))?;
         let max = answer.attributes().and_then(|attributes| attributes.get(&name)?.parse().ok());
         Ok(max.unwrap_or(CALL_BYTES_MAX))
     }
