@@ -3,6 +3,8 @@
 //! Time is never asserted, except that an invocation ends inside its budget. Pauses after trouble are
 //! milliseconds here, so that a recovery can be waited for by its effect.
 
+#![allow(clippy::unwrap_used, reason = "a test that can not go on has failed")]
+
 use std::time::{Duration, Instant};
 
 use domain::Backoff;
@@ -26,6 +28,7 @@ fn settings(destinations: &[&str]) -> Settings {
         |destination: &&str| Route { destination: (*destination).to_owned(), queue_url: url(destination) };
     Settings {
         backoff: Backoff { base: Duration::from_millis(20), cap: Duration::from_millis(50) },
+        linger: Duration::ZERO,
         send_timeout: Duration::from_millis(500),
         ..Settings::new(destinations.iter().map(route).collect())
     }

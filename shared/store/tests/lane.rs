@@ -1,5 +1,7 @@
 //! Lanes against a real PostgreSQL: who may take one, and what a holder that came too late can still do.
 
+#![allow(clippy::unwrap_used, reason = "a test that can not go on has failed")]
+
 use std::time::Duration;
 
 use sqlx::PgPool;

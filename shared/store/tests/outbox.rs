@@ -1,5 +1,7 @@
 //! Outbox moves against a real PostgreSQL: each guard, and what a dead event does to its job.
 
+#![allow(clippy::unwrap_used, reason = "a test that can not go on has failed")]
+
 use std::time::Duration;
 
 use sqlx::PgPool;

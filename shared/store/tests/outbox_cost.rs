@@ -3,6 +3,8 @@
 //! The same assertions at full size (10,000,000 published, 1,000,000 in back-off) are in the relay's
 //! benchmark. The counts are PostgreSQL's own, of the very statements the relay runs.
 
+#![allow(clippy::unwrap_used, reason = "a test that can not go on has failed")]
+
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, PgPool, Postgres};
 use store::outbox::{self, Bounds, Cursor, Event};
