@@ -17,7 +17,7 @@ use tracing::info;
 use crate::config::{Config, Dataset};
 use crate::explanation::Subject;
 use crate::triggers::changes::{self, Change};
-use crate::triggers::{Cause, Key, rows};
+use crate::triggers::{Cause, Key, rows, writes};
 
 /// The destination, and the type, of these jobs.
 pub const DESTINATION: &str = "price";
@@ -44,8 +44,8 @@ impl From<Impossible> for Failure {
     }
 }
 
-impl From<rows::Error> for Failure {
-    fn from(error: rows::Error) -> Self {
+impl From<writes::Error> for Failure {
+    fn from(error: writes::Error) -> Self {
         Self::Transient(Box::new(error))
     }
 }
@@ -97,7 +97,7 @@ impl Handler for PriceHandler {
 
         let mut explain = Vec::new();
         for (key, change) in changes(tx, dataset, cause).await? {
-            if let Some(revision) = rows::write(tx, &dataset.name, &key, &change, cause).await? {
+            if let Some(revision) = writes::write(tx, &dataset.name, &key, &change, cause).await? {
                 explain.push(self.explain(job, window, &key, revision));
             }
         }

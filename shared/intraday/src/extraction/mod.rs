@@ -15,6 +15,7 @@ pub mod rehearsal;
 pub mod rules;
 pub mod segments;
 mod symbols;
+mod vocabulary;
 mod words;
 
 /// What kind of event a text is about.

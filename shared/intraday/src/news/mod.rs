@@ -162,6 +162,3 @@ impl<D: Documents, E: Extractor> Handler for NewsHandler<D, E> {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

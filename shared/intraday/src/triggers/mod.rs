@@ -2,7 +2,7 @@
 //!
 //! A trigger is a pure function of the committed closes, so it does not matter in which order or how
 //! often windows are computed. [`rules`] says what a trigger is, [`influence`] which triggers one
-//! window can change, [`changes`] what has to be written, and [`rows`] writes it.
+//! window can change, [`changes`] what has to be written; [`rows`] reads and [`writes`] writes.
 //!
 //! Windows that were backfilled take no part, neither as triggers nor as what a move is measured
 //! against: they have no job that could compute again what they change, so counting them would make
@@ -20,6 +20,7 @@ pub mod changes;
 pub mod influence;
 pub mod rows;
 pub mod rules;
+pub mod writes;
 
 /// The close of one symbol in one window.
 #[derive(Clone, Debug, PartialEq, Eq)]

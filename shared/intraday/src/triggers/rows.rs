@@ -1,4 +1,4 @@
-//! The rows of triggers: reading what they follow from, and writing what changed.
+//! What a window's triggers follow from, and the rows that stand, read under the locks of their sessions.
 //!
 //! Whoever computes holds the lock of every session it writes to, taken before it reads a bar. Two jobs
 //! of one session so run one after the other, and the later one sees every bar the earlier one saw.
@@ -9,22 +9,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use fault::FaultPoint;
 use sqlx::PgConnection;
 
-use super::{
-    Cause, Close, Direction, Key, Rule, Values,
-    changes::{Change, Standing},
-    influence::REACH,
-    rules::Closes,
-};
-
-/// A row that said something else than what its guard expected, though its session is locked.
-#[derive(Debug, thiserror::Error)]
-#[error("the trigger of {} at {} is not in revision {revision} any more", .key.symbol, .key.at)]
-pub struct Moved {
-    /// The row.
-    pub key: Key,
-    /// The revision that stood when the session was locked.
-    pub revision: i32,
-}
+use super::{Cause, Close, Direction, Key, Rule, Values, changes::Standing, influence::REACH, rules::Closes};
 
 /// A window's trading day first, then those its influence reaches into.
 #[derive(Clone, Debug, PartialEq, Eq)]
