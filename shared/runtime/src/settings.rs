@@ -4,20 +4,17 @@
 //! other: function timeout < lease < visibility timeout <= reconciler delay, so that a lease always
 //! ends before anybody else may look at its job.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 /// How many prepares of one batch run side by side unless `PREPARE_WIDTH` says otherwise.
 const PREPARE_WIDTH: usize = 10;
-/// Below the schedule's minute: the next run takes over without a gap.
-const RELAY_LINGER: Duration = Duration::from_secs(50);
 
 /// Everything that is wrong with the settings.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the settings are wrong: {}", .0.join("; "))]
-pub struct Faults(Vec<String>);
+pub struct Faults(pub(crate) Vec<String>);
 
 /// Where PostgreSQL is, and how much of it a sandbox may use.
 #[derive(Clone, PartialEq, Eq)]
@@ -47,17 +44,14 @@ pub struct ConsumerSettings {
     pub prepare_width: usize,
 }
 
-/// What the relay needs.
+/// What the relay needs before it knows its destinations; its pace is in
+/// [`relay::Settings`](crate::relay::Settings).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelaySettings {
     /// Where the events are.
     pub database: Database,
     /// `TAILCAR_CONFIG`: where the pipeline's own configuration is; `None` for the bundled one.
     pub config: Option<String>,
-    /// `QUEUE_URLS`: a JSON object of destination and queue.
-    pub queue_urls: BTreeMap<String, String>,
-    /// `RELAY_LINGER_SECONDS`, 50 if not set: how long to go on polling. Zero: drain once.
-    pub linger: Duration,
     /// `FUNCTION_TIMEOUT_SECONDS`, as the function is configured.
     pub function_timeout: Duration,
 }
@@ -137,18 +131,8 @@ impl RelaySettings {
         let mut reader = Reader::new(lookup);
         let database = reader.database();
         let config = reader.optional("TAILCAR_CONFIG");
-        let queue_urls = reader.queue_urls();
-        let linger = reader.parsed_or("RELAY_LINGER_SECONDS", RELAY_LINGER.as_secs());
         let function_timeout = reader.timeout();
-        let settings = || {
-            Some(Self {
-                database: database?,
-                config,
-                queue_urls: queue_urls?,
-                linger: Duration::from_secs(linger?),
-                function_timeout: function_timeout?,
-            })
-        };
+        let settings = || Some(Self { database: database?, config, function_timeout: function_timeout? });
         reader.finish(settings())
     }
 }
@@ -187,18 +171,18 @@ impl fmt::Debug for Database {
     }
 }
 
-fn environment(name: &str) -> Option<String> {
+pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 /// Reads variables and gathers what is wrong with them. A variable that is empty is not set.
-struct Reader<L> {
+pub(crate) struct Reader<L> {
     lookup: L,
-    faults: Vec<String>,
+    pub(crate) faults: Vec<String>,
 }
 
 impl<L: Fn(&str) -> Option<String>> Reader<L> {
-    fn new(lookup: L) -> Self {
+    pub(crate) fn new(lookup: L) -> Self {
         Self { lookup, faults: Vec::new() }
     }
 
@@ -206,7 +190,7 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         (self.lookup)(name).filter(|value| !value.is_empty())
     }
 
-    fn text(&mut self, name: &str) -> Option<String> {
+    pub(crate) fn text(&mut self, name: &str) -> Option<String> {
         let value = self.optional(name);
         if value.is_none() {
             self.faults.push(format!("{name} is not set"));
@@ -222,8 +206,20 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         value
     }
 
-    fn parsed_or<T: FromStr>(&mut self, name: &str, default: T) -> Option<T> {
+    pub(crate) fn parsed_or<T: FromStr>(&mut self, name: &str, default: T) -> Option<T> {
         if self.optional(name).is_none() { Some(default) } else { self.parsed(name) }
+    }
+
+    /// A number of seconds with a fraction.
+    pub(crate) fn seconds_or(&mut self, name: &str, default: Duration) -> Option<Duration> {
+        let Some(text) = self.optional(name) else {
+            return Some(default);
+        };
+        let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        if seconds.is_none() {
+            self.faults.push(format!("{name} is not a number of seconds"));
+        }
+        seconds
     }
 
     fn positive<T: FromStr + PartialOrd + From<u8>>(&mut self, name: &str) -> Option<T> {
@@ -249,14 +245,6 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         self.positive("FUNCTION_TIMEOUT_SECONDS").map(Duration::from_secs)
     }
 
-    fn queue_urls(&mut self) -> Option<BTreeMap<String, String>> {
-        let urls = serde_json::from_str(&self.text("QUEUE_URLS")?).ok();
-        if urls.is_none() {
-            self.faults.push("QUEUE_URLS is not a JSON object of texts".to_owned());
-        }
-        urls
-    }
-
     /// The longest lease is a whole invocation and its margin.
     fn check_times(&mut self, function_timeout: Option<Duration>, lease_margin: Option<Duration>) {
         let visibility = self.positive("VISIBILITY_TIMEOUT_SECONDS").map(Duration::from_secs);
@@ -272,14 +260,14 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         }
     }
 
-    fn require(&mut self, holds: bool, fault: &str) {
+    pub(crate) fn require(&mut self, holds: bool, fault: &str) {
         if !holds {
             self.faults.push(fault.to_owned());
         }
     }
 
     /// `settings` is `None` only when a fault was found.
-    fn finish<T>(self, settings: Option<T>) -> Result<T, Faults> {
+    pub(crate) fn finish<T>(self, settings: Option<T>) -> Result<T, Faults> {
         settings.filter(|_| self.faults.is_empty()).ok_or(Faults(self.faults))
     }
 }
@@ -354,21 +342,6 @@ mod tests {
         let faults = ConsumerSettings::read(with(&[("QUEUE_URL", "")])).unwrap_err().to_string();
         assert!(!shown.contains("secret"), "{shown}");
         assert!(!faults.contains("secret"), "{faults}");
-    }
-
-    #[test]
-    fn relay_without_linger_drains_once() {
-        let urls = ("QUEUE_URLS", r#"{"news":"https://sqs/news"}"#);
-        let settings = RelaySettings::read(with(&[urls, ("RELAY_LINGER_SECONDS", "0")])).unwrap();
-        assert_eq!(settings.linger, Duration::ZERO);
-        assert_eq!(settings.queue_urls["news"], "https://sqs/news");
-    }
-
-    #[test]
-    fn queue_urls_that_are_no_object_of_texts_are_refused() {
-        for urls in ["", "[]", r#"{"news":1}"#, "news"] {
-            assert!(RelaySettings::read(with(&[("QUEUE_URLS", urls)])).is_err(), "{urls}");
-        }
     }
 
     #[test]

@@ -64,7 +64,9 @@ pub(super) async fn send<S: Sender>(
                     calls.push(call);
                 }
                 Trouble::Event(reason) => {
-                    call.into_iter().for_each(|event| outcome.give_up(event.key, reason, error.to_string()));
+                    for event in call {
+                        outcome.give_up(event.key, reason, error.to_string());
+                    }
                 }
                 trouble => blame_lane(lane, trouble, error.to_string(), &mut outcome),
             },

@@ -15,12 +15,13 @@ use super::drain::{self, End, PASS_MAX, Place, Stop};
 use super::report::{Ending, LaneReport};
 use super::sender::Sender;
 use super::settings::{Route, Settings};
+use crate::telemetry::Chain;
 
 /// How often a lane that somebody else holds is asked for: a hand-over takes no longer than this.
 const HAND_OVER: Duration = Duration::from_millis(150);
 /// The pause after a failure of the database that may pass.
 const DATABASE_PAUSE: Duration = Duration::from_secs(1);
-/// How long a lane that had something stays at its quickest pace.
+/// How long a lane that had something stays at its quickest rhythm.
 const ACTIVE: Duration = Duration::from_secs(1);
 /// The pause between looks at an active lane, and the longest on an idle one.
 const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
@@ -97,19 +98,19 @@ impl<'a, S: Sender> Lane<'a, S> {
 
     /// Passes over the lane until it is empty, or until time, lease or luck runs out.
     async fn drain(&self, mut lease: Lease) -> Result<Next, store::Error> {
-        let (mut place, mut pace) = (Place::new(), Pace::new());
+        let (mut place, mut rhythm) = (Place::new(), Rhythm::new());
         loop {
-            let (began, rescans) = (Instant::now(), self.is_one_shot() || pace.is_rescan_due());
+            let (began, rescans) = (Instant::now(), self.is_one_shot() || rhythm.is_rescan_due());
             if rescans {
                 place.rewind();
             }
             let end = drain::pass(self, &lease, &mut place).await;
             if rescans {
-                pace.rescanned(began, place.first_read);
+                rhythm.rescanned(began, place.first_read);
             }
             match end {
                 End::Flowed => {
-                    pace.found();
+                    rhythm.found();
                     if lease.failures() > 0 {
                         lane::recover(self.db, &mut lease).await?;
                         info!(
@@ -118,10 +119,10 @@ impl<'a, S: Sender> Lane<'a, S> {
                         );
                     }
                 }
-                End::Idle if self.is_one_shot() || pace.pause >= self.time_left() => {
+                End::Idle if self.is_one_shot() || rhythm.pause >= self.time_left() => {
                     return self.give_back(lease, Ending::Drained).await;
                 }
-                End::Idle => tokio::time::sleep(pace.next_pause()).await,
+                End::Idle => tokio::time::sleep(rhythm.next_pause()).await,
                 End::Stopped(stop) => return self.stop(lease, stop).await,
             }
         }
@@ -171,13 +172,13 @@ impl<'a, S: Sender> Lane<'a, S> {
     fn leave(&self, error: &store::Error) -> Next {
         warn!(
             destination = self.route.destination,
-            error = error as &dyn std::error::Error,
+            error = %Chain(error),
             "lane {} was left: the database did not do its part",
             self.route.destination,
         );
         self.note(|report| {
             report.ending = Ending::Failed;
-            report.last_error = Some(chain(error));
+            report.last_error = Some(Chain(error).to_string());
         });
         if error.is_transient() { Next::After(DATABASE_PAUSE) } else { Next::Over }
     }
@@ -233,23 +234,15 @@ fn log(destination: &str, report: &LaneReport) {
     );
 }
 
-/// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    std::iter::successors(Some(error), |error| error.source())
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
-}
-
 /// When to look again, and from where.
-struct Pace {
+struct Rhythm {
     pause: Duration,
     active_until: Instant,
     /// When the next look goes over the whole lane again, and not only behind the cursor.
     rescan_at: Instant,
 }
 
-impl Pace {
+impl Rhythm {
     fn new() -> Self {
         let now = Instant::now();
         Self { pause: POLL.0, active_until: now, rescan_at: now }

@@ -33,7 +33,8 @@ use self::classify::UNKNOWN_DESTINATION;
 use self::lane::Lane;
 pub use self::report::{Ending, LaneReport, Report};
 pub use self::sender::Sender;
-pub use self::settings::{Faults, Route, Settings};
+pub use self::settings::{Route, Settings};
+use crate::telemetry::Chain;
 
 /// Events of unknown destinations that one invocation looks at.
 const UNROUTABLE_MAX: u32 = 1_000;
@@ -92,7 +93,7 @@ impl<S: Sender> Relay<S> {
             Ok(dead) => dead,
             Err(error) => {
                 tracing::warn!(
-                    error = &error as &dyn std::error::Error,
+                    error = %Chain(&error),
                     "events of unknown destinations were not looked at"
                 );
                 0

@@ -4,11 +4,12 @@
 //! No value of a variable is ever repeated in a problem, except destinations, which are no secrets.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 use std::time::Duration;
 
 use domain::Backoff;
 use url::Url;
+
+use crate::settings::{Faults, Reader, environment};
 
 /// One destination and its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,18 +43,13 @@ pub struct Settings {
     pub unknown_grace: Duration,
 }
 
-/// Everything that is wrong with the settings.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the relay can not start: {}", .0.join("; "))]
-pub struct Faults(pub Vec<String>);
-
 impl Settings {
     /// The defaults, for `routes`.
     #[must_use]
     pub fn new(routes: Vec<Route>) -> Self {
         Self {
             routes,
-            linger: Duration::ZERO,
+            linger: Duration::from_secs(75),
             backoff: Backoff::default(),
             jitter: 1.0,
             in_flight: 32,
@@ -64,33 +60,51 @@ impl Settings {
         }
     }
 
-    /// Reads the settings through `lookup`, a view of the environment, for the given destinations.
+    /// Reads the environment, for the given destinations and the function's own timeout.
     ///
     /// # Errors
     ///
-    /// [`Faults`] with every problem.
-    pub fn read(destinations: &[String], lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Faults> {
-        let mut faults = Vec::new();
-        let queue_urls = lookup("QUEUE_URLS").unwrap_or_default();
-        let default = Self::new(routes(destinations, &queue_urls, &mut faults));
-        let mut reader = Reader { lookup, faults };
-        let settings = Self {
-            linger: reader.seconds("RELAY_LINGER_SECONDS", default.linger),
-            backoff: Backoff {
-                base: reader.seconds("RELAY_BACKOFF_BASE_SECONDS", default.backoff.base),
-                cap: reader.seconds("RELAY_BACKOFF_CAP_SECONDS", default.backoff.cap),
-            },
-            jitter: reader.number("RELAY_BACKOFF_JITTER", default.jitter),
-            in_flight: reader.number("RELAY_IN_FLIGHT", default.in_flight),
-            read_events: reader.number("RELAY_READ_EVENTS", default.read_events),
-            send_timeout: reader.seconds("RELAY_SEND_TIMEOUT_SECONDS", default.send_timeout),
-            lease: reader.seconds("RELAY_LEASE_SECONDS", default.lease),
-            unknown_grace: reader.seconds("RELAY_UNKNOWN_GRACE_SECONDS", default.unknown_grace),
-            routes: default.routes,
+    /// [`Faults`] with every problem: the function must not start.
+    pub fn from_env(destinations: &[String], function_timeout: Duration) -> Result<Self, Faults> {
+        Self::read(destinations, function_timeout, environment)
+    }
+
+    fn read(
+        destinations: &[String],
+        function_timeout: Duration,
+        lookup: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Faults> {
+        let mut reader = Reader::new(lookup);
+        let queue_urls = reader.text("QUEUE_URLS");
+        let routes = queue_urls.map(|urls| routes(destinations, &urls, &mut reader.faults));
+        let default = Self::new(routes.unwrap_or_default());
+        let linger = reader.seconds_or("RELAY_LINGER_SECONDS", default.linger);
+        let base = reader.seconds_or("RELAY_BACKOFF_BASE_SECONDS", default.backoff.base);
+        let cap = reader.seconds_or("RELAY_BACKOFF_CAP_SECONDS", default.backoff.cap);
+        let jitter = reader.parsed_or("RELAY_BACKOFF_JITTER", default.jitter);
+        let in_flight = reader.parsed_or("RELAY_IN_FLIGHT", default.in_flight);
+        let read_events = reader.parsed_or("RELAY_READ_EVENTS", default.read_events);
+        let send_timeout = reader.seconds_or("RELAY_SEND_TIMEOUT_SECONDS", default.send_timeout);
+        let lease = reader.seconds_or("RELAY_LEASE_SECONDS", default.lease);
+        let unknown_grace = reader.seconds_or("RELAY_UNKNOWN_GRACE_SECONDS", default.unknown_grace);
+        let settings = || {
+            Some(Self {
+                routes: default.routes,
+                linger: linger?,
+                backoff: Backoff { base: base?, cap: cap? },
+                jitter: jitter?,
+                in_flight: in_flight?,
+                read_events: read_events?,
+                send_timeout: send_timeout?,
+                lease: lease?,
+                unknown_grace: unknown_grace?,
+            })
         };
-        let mut faults = reader.faults;
-        settings.check(&mut faults);
-        if faults.is_empty() { Ok(settings) } else { Err(Faults(faults)) }
+        let settings = settings();
+        if let Some(settings) = &settings {
+            settings.check(function_timeout, &mut reader);
+        }
+        reader.finish(settings)
     }
 
     /// How much of an invocation's time is kept for the last calls and marks.
@@ -99,21 +113,27 @@ impl Settings {
         self.send_timeout + Duration::from_secs(2)
     }
 
-    fn check(&self, faults: &mut Vec<String>) {
+    fn check<L: Fn(&str) -> Option<String>>(&self, function_timeout: Duration, reader: &mut Reader<L>) {
         let rules = [
-            (!(0.0..=1.0).contains(&self.jitter), "RELAY_BACKOFF_JITTER must lie between 0 and 1"),
-            (!(1..=512).contains(&self.in_flight), "RELAY_IN_FLIGHT must lie between 1 and 512"),
-            (!(1..=1_000).contains(&self.read_events), "RELAY_READ_EVENTS must lie between 1 and 1000"),
-            (self.backoff.base.is_zero(), "RELAY_BACKOFF_BASE_SECONDS must be above 0"),
-            (self.backoff.cap < self.backoff.base, "RELAY_BACKOFF_CAP_SECONDS must not be below the base"),
-            (self.send_timeout.is_zero(), "RELAY_SEND_TIMEOUT_SECONDS must be above 0"),
+            ((0.0..=1.0).contains(&self.jitter), "RELAY_BACKOFF_JITTER must lie between 0 and 1"),
+            ((1..=512).contains(&self.in_flight), "RELAY_IN_FLIGHT must lie between 1 and 512"),
+            ((1..=1_000).contains(&self.read_events), "RELAY_READ_EVENTS must lie between 1 and 1000"),
+            (!self.backoff.base.is_zero(), "RELAY_BACKOFF_BASE_SECONDS must be above 0"),
+            (self.backoff.cap >= self.backoff.base, "RELAY_BACKOFF_CAP_SECONDS must not be below the base"),
+            (!self.send_timeout.is_zero(), "RELAY_SEND_TIMEOUT_SECONDS must be above 0"),
             // A renewal is due after a third of the lease and may have to wait for one call.
             (
-                self.lease < self.send_timeout * 2,
+                self.lease >= self.send_timeout * 2,
                 "RELAY_LEASE_SECONDS must be twice RELAY_SEND_TIMEOUT_SECONDS",
             ),
+            (
+                function_timeout > self.margin(),
+                "FUNCTION_TIMEOUT_SECONDS leaves no time for a call and its mark",
+            ),
         ];
-        faults.extend(rules.into_iter().filter(|(broken, _)| *broken).map(|(_, rule)| rule.to_owned()));
+        for (holds, rule) in rules {
+            reader.require(holds, rule);
+        }
     }
 }
 
@@ -151,33 +171,8 @@ fn url_fault(queue_url: &str) -> Option<&'static str> {
     if !matches!(url.scheme(), "http" | "https") || url.path().trim_matches('/').is_empty() {
         return Some("is not a queue's URL");
     }
-    url.path().ends_with(".fifo").then_some("is a FIFO queue; the relay sends to standard queues")
-}
-
-/// Reads numbers and remembers which were none.
-struct Reader<L> {
-    lookup: L,
-    faults: Vec<String>,
-}
-
-impl<L: Fn(&str) -> Option<String>> Reader<L> {
-    fn number<T: FromStr>(&mut self, name: &str, default: T) -> T {
-        let Some(text) = (self.lookup)(name) else {
-            return default;
-        };
-        text.trim().parse().unwrap_or_else(|_| {
-            self.faults.push(format!("{name} is not a number it can use"));
-            default
-        })
-    }
-
-    fn seconds(&mut self, name: &str, default: Duration) -> Duration {
-        let seconds = self.number(name, default.as_secs_f64());
-        Duration::try_from_secs_f64(seconds).unwrap_or_else(|_| {
-            self.faults.push(format!("{name} is not a number of seconds"));
-            default
-        })
-    }
+    let is_fifo = url.path().rsplit_once('.').is_some_and(|(_, suffix)| suffix == "fifo");
+    is_fifo.then_some("is a FIFO queue; the relay sends to standard queues")
 }
 
 #[cfg(test)]
@@ -187,7 +182,8 @@ mod tests {
     fn read(destinations: &[&str], variables: &[(&str, &str)]) -> Result<Settings, Faults> {
         let destinations: Vec<_> = destinations.iter().map(ToString::to_string).collect();
         let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
-        Settings::read(&destinations, |name| find(name).map(|(_, value)| (*value).to_owned()))
+        let lookup = |name: &str| find(name).map(|(_, value)| (*value).to_owned());
+        Settings::read(&destinations, Duration::from_secs(90), lookup)
     }
 
     #[test]
@@ -195,14 +191,14 @@ mod tests {
         let urls = r#"{"news":"https://sqs.eu-west-1.amazonaws.com/1/news","price":"http://127.0.0.1:4566/1/price"}"#;
         let settings = read(&["news", "price"], &[("QUEUE_URLS", urls)]).unwrap();
         assert_eq!(settings.routes.len(), 2);
-        assert_eq!(settings.linger, Duration::ZERO);
+        assert_eq!(settings.linger, Duration::from_secs(75));
         assert_eq!(settings.backoff, Backoff::default());
     }
 
     #[test]
     fn bad_mapping_is_refused_with_every_problem_named_at_once() {
         let urls = r#"{"news":"https://sqs/1/news","price":"https://sqs/1/news","mail":"nonsense","fax":"https://sqs/1/fax","wire":"https://sqs/1/wire.fifo"}"#;
-        let variables = [("QUEUE_URLS", urls), ("RELAY_LINGER_SECONDS", "soon"), ("RELAY_IN_FLIGHT", "0")];
+        let variables = [("QUEUE_URLS", urls), ("RELAY_LINGER_SECONDS", "soon"), ("RELAY_IN_FLIGHT", "some")];
         let Faults(faults) = read(&["news", "price", "explain", "mail", "wire"], &variables).unwrap_err();
         assert_eq!(
             faults,
@@ -212,8 +208,8 @@ mod tests {
                 "the queue of destination mail is not a URL",
                 "the queue of destination wire is a FIFO queue; the relay sends to standard queues",
                 "the queue fax in QUEUE_URLS has no such destination",
-                "RELAY_LINGER_SECONDS is not a number it can use",
-                "RELAY_IN_FLIGHT must lie between 1 and 512",
+                "RELAY_LINGER_SECONDS is not a number of seconds",
+                "RELAY_IN_FLIGHT is not a whole number that fits",
             ]
         );
     }
@@ -222,10 +218,8 @@ mod tests {
     fn mapping_that_is_missing_or_empty_is_refused() {
         assert!(read(&["news"], &[]).is_err());
         assert!(read(&["news"], &[("QUEUE_URLS", "[]")]).is_err());
-        assert_eq!(
-            read(&[], &[("QUEUE_URLS", "{}")]).unwrap_err(),
-            Faults(vec!["no destination is declared".to_owned()])
-        );
+        let nothing = read(&[], &[("QUEUE_URLS", "{}")]).unwrap_err();
+        assert_eq!(nothing, Faults(vec!["no destination is declared".to_owned()]));
     }
 
     #[test]
@@ -233,20 +227,30 @@ mod tests {
         let urls = r#"{"news":"https://sqs/1/news"}"#;
         let settings = read(
             &["news"],
-            &[("QUEUE_URLS", urls), ("RELAY_LINGER_SECONDS", "75"), ("RELAY_BACKOFF_BASE_SECONDS", "0.5")],
+            &[("QUEUE_URLS", urls), ("RELAY_LINGER_SECONDS", "0"), ("RELAY_BACKOFF_BASE_SECONDS", "0.5")],
         )
         .unwrap();
-        assert_eq!(settings.linger, Duration::from_secs(75));
+        assert_eq!(settings.linger, Duration::ZERO, "drain once");
         assert_eq!(settings.backoff.base, Duration::from_millis(500));
     }
 
     #[test]
-    fn lease_that_a_single_call_could_outlast_is_refused() {
+    fn pace_that_can_not_work_is_refused() {
         let urls = r#"{"news":"https://sqs/1/news"}"#;
-        let faults = read(&["news"], &[("QUEUE_URLS", urls), ("RELAY_LEASE_SECONDS", "5")]).unwrap_err();
+        let variables = [
+            ("QUEUE_URLS", urls),
+            ("RELAY_LEASE_SECONDS", "5"),
+            ("RELAY_IN_FLIGHT", "0"),
+            ("RELAY_BACKOFF_CAP_SECONDS", "1"),
+        ];
+        let Faults(faults) = read(&["news"], &variables).unwrap_err();
         assert_eq!(
             faults,
-            Faults(vec!["RELAY_LEASE_SECONDS must be twice RELAY_SEND_TIMEOUT_SECONDS".to_owned()])
+            [
+                "RELAY_IN_FLIGHT must lie between 1 and 512",
+                "RELAY_BACKOFF_CAP_SECONDS must not be below the base",
+                "RELAY_LEASE_SECONDS must be twice RELAY_SEND_TIMEOUT_SECONDS",
+            ]
         );
     }
 }
