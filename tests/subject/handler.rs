@@ -20,7 +20,7 @@ const FOR_EVER: Duration = Duration::from_secs(3_600);
 /// The handler of the subject's jobs.
 pub struct Subject {
     /// For the notes about runs.
-    pub db: PgPool,
+    pub notes: PgPool,
 }
 
 impl Handler for Subject {
@@ -34,7 +34,7 @@ impl Handler for Subject {
         sqlx::query("insert into subject_run (job_id, attempt) values ($1, $2)")
             .bind(job.claim.job_id().as_str())
             .bind(job.claim.attempt_count())
-            .execute(&self.db)
+            .execute(&self.notes)
             .await?;
         let is_first = job.claim.attempt_count() == 1;
         match text(job, "behave") {

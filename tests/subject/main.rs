@@ -38,6 +38,8 @@ async fn consume(db: PgPool, sqs: aws_sdk_sqs::Client, settings: &ConsumerSettin
     let queue = Sqs::new(sqs, &settings.queue_url);
     // Little time is asked for a start, so that short invocations can be tried too.
     let limits = Limits { start_time_min: std::time::Duration::from_millis(500), ..Limits::from(settings) };
-    let engine = Engine::new(db.clone(), queue, Subject { db }, limits);
+    // Connections of its own: one that `prepare` holds must not be one that a completion waits for.
+    let notes = pool::connect(&settings.database.url, 1).await?;
+    let engine = Engine::new(db, queue, Subject { notes }, limits);
     serve(&engine, settings.function_timeout).await
 }
