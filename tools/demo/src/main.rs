@@ -110,9 +110,10 @@ async fn evidence(stack: &Stack, rehearsal: &Rehearsal, played: &Played) -> Resu
     let windows = store::audit::windows(&stack.db).await?;
     let ours = windows.iter().find(|windows| windows.dataset == rehearsal.dataset);
     let symbols = intraday::audit::symbols(&stack.db, &rehearsal.dataset).await?;
+    let implied = intraday::audit::implied_jobs(&stack.db, &rehearsal.dataset).await?;
     Ok(Evidence {
         balance: played.settled.balance,
-        absent: 0,
+        absent: store::audit::absent(&stack.db, &implied).await?.len(),
         messages: played.settled.messages,
         dead_letters: settle::messages(stack, stack.deployed.dead_letter_queues.values()).await?,
         miscounted: intraday::audit::miscounted(&stack.db).await?,

@@ -3,6 +3,8 @@
 //! Every function is one read-only statement. The effects have natural keys, so "applied twice" can
 //! only show where something was *counted*: [`miscounted`] counts it again from the rows below.
 
+mod implied;
+
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
@@ -10,6 +12,8 @@ use rust_decimal::Decimal;
 use sqlx::PgExecutor;
 
 use crate::triggers::{Direction, Key, Rule};
+
+pub use implied::implied_jobs;
 
 /// Bars and triggers of one symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! The recount against rows written by hand: what one application leaves, and what two would.
 
+use domain::Identity;
 use sqlx::PgPool;
 
-use super::{Miscounted, digests, explanations, findings, miscounted, news, symbols, triggers};
+use super::{Miscounted, digests, explanations, findings, implied_jobs, miscounted, news, symbols, triggers};
 use crate::triggers::{Direction, Rule};
 
 /// One item, read once, that mentions ABC twice and XYZ once; one live trigger of ABC with its
@@ -135,4 +136,37 @@ async fn digest_of_a_table_changes_with_its_rows(db: PgPool) {
         .map(|(one, _)| one.table.as_str())
         .collect();
     assert_eq!(changed, ["mention_bucket"]);
+}
+
+#[sqlx::test(migrations = "../../migrations")]
+async fn committed_rows_imply_their_jobs(db: PgPool) {
+    applied_once(&db).await;
+    sqlx::raw_sql(
+        "insert into collection_window
+                (dataset, window_start, session_date, content_digest, bar_count, artifact_key, backfilled)
+         values ('us8', '2018-04-04T15:00:00Z', '2018-04-04', repeat('a', 64), 1, 'a', false),
+                ('us8', '2018-04-04T15:01:00Z', '2018-04-04', repeat('a', 64), 0, null, false),
+                ('us8', '2018-04-04T15:02:00Z', '2018-04-04', repeat('a', 64), 1, 'a', true)",
+    )
+    .execute(&db)
+    .await
+    .unwrap();
+
+    let implied = implied_jobs(&db, "us8").await.unwrap();
+
+    let price = Identity::new("price")
+        .text("dataset", "us8")
+        .text("window_start", "2018-04-04T15:00:00Z")
+        .integer("window_generation", 1);
+    let news = Identity::new("news").text("item_id", &"1".repeat(64)).text("revision", &"2".repeat(64));
+    let explain = Identity::new("explain")
+        .text("dataset", "us8")
+        .text("symbol", "ABC")
+        .text("rule", "THIRTY_MINUTES")
+        .text("direction", "UP")
+        .text("window_start", "2018-04-04T15:00:00Z")
+        .integer("trigger_revision", 1)
+        .text("cause_window_start", "2018-04-04T15:00:00Z")
+        .integer("window_generation", 1);
+    assert_eq!(implied, [price, news, explain].map(|identity| identity.job_id()));
 }

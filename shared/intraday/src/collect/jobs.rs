@@ -12,10 +12,7 @@ use crate::instant;
 /// The job that computes what a window's bars trigger.
 pub(super) fn price(window: WindowRef, destination: Destination, trace: Option<&str>) -> NewJob {
     let start = instant::text(window.start);
-    let identity = Identity::new("price")
-        .text("dataset", &window.dataset)
-        .text("window_start", &start)
-        .integer("window_generation", window.generation.into());
+    let identity = price_identity(&window);
     let payload = json!({ "dataset": window.dataset, "window_start": start });
     NewJob { window: Some(window), ..job("price", identity, payload, destination, trace) }
 }
@@ -27,13 +24,25 @@ pub(super) fn news(
     destination: Destination,
     trace: Option<&str>,
 ) -> NewJob {
-    let identity =
-        Identity::new("news").text("item_id", &document.item_id).text("revision", &document.revision);
+    let identity = news_identity(&document.item_id, &document.revision);
     let payload = json!({ "item_id": document.item_id, "revision": document.revision });
     NewJob {
         artifact_key: Some(artifact_key.to_owned()),
         ..job("news", identity, payload, destination, trace)
     }
+}
+
+/// Who the price job of a window is.
+pub(crate) fn price_identity(window: &WindowRef) -> Identity {
+    Identity::new("price")
+        .text("dataset", &window.dataset)
+        .text("window_start", &instant::text(window.start))
+        .integer("window_generation", window.generation.into())
+}
+
+/// Who the job of one text of an item is.
+pub(crate) fn news_identity(item_id: &str, revision: &str) -> Identity {
+    Identity::new("news").text("item_id", item_id).text("revision", revision)
 }
 
 fn job(

@@ -9,7 +9,7 @@
 
 pub mod artifacts;
 mod gather;
-mod jobs;
+pub(crate) mod jobs;
 mod news;
 pub mod report;
 pub mod request;

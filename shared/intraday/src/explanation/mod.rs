@@ -67,7 +67,8 @@ impl Subject {
         }
     }
 
-    fn identity(&self, cause: &WindowRef) -> Identity {
+    /// Who that job is.
+    pub(crate) fn identity(&self, cause: &WindowRef) -> Identity {
         let minute = |instant: DateTime<Utc>| instant.to_rfc3339_opts(SecondsFormat::Secs, true);
         Identity::new(DESTINATION)
             .text("dataset", &self.dataset)

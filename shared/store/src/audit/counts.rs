@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
 use crate::Error;
+use crate::window::WindowRef;
 
 /// The windows of one dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,4 +121,28 @@ pub async fn events(db: impl PgExecutor<'_>) -> Result<Vec<Events>, Error> {
     .fetch_all(db)
     .await?;
     Ok(events)
+}
+
+/// The windows of `dataset` that have a job because of their bars, in their present generation.
+///
+/// # Errors
+///
+/// [`Error::Database`]
+pub async fn windows_with_work(db: impl PgExecutor<'_>, dataset: &str) -> Result<Vec<WindowRef>, Error> {
+    let windows = sqlx::query_as!(
+        WindowRef,
+        r#"
+        -- audit::windows_with_work
+        select dataset, window_start as start, generation
+          from collection_window
+         where dataset = $1
+           and bar_count > 0
+           and not backfilled
+         order by window_start
+        "#,
+        dataset,
+    )
+    .fetch_all(db)
+    .await?;
+    Ok(windows)
 }

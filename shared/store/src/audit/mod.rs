@@ -9,7 +9,7 @@ mod digest;
 mod sent;
 
 pub use balance::{Balance, absent, balance};
-pub use counts::{Events, Jobs, Windows, events, jobs, windows};
+pub use counts::{Events, Jobs, Windows, events, jobs, windows, windows_with_work};
 pub use digest::{Digest, digests};
 pub use sent::{Latency, Published, latencies, published};
 
