@@ -27,7 +27,7 @@ pub type Guarded<F> = F;
 
 /// Marks a place that is not a call. Nothing without the feature.
 #[cfg(not(feature = "fault-points"))]
-#[inline(always)]
+#[inline]
 pub const fn point(_name: &'static str) {}
 
 /// Puts a fault point around a future.
@@ -35,12 +35,13 @@ pub trait FaultPoint: Future + Sized {
     /// Passes `name.before` and `name.after` around this future.
     ///
     /// A statement's point has the name of the statement, an AWS call's that of its service and call.
+    #[must_use = "a future does nothing unless it is awaited"]
     fn fault_point(self, name: &'static str) -> Guarded<Self>;
 }
 
 impl<F: Future> FaultPoint for F {
     #[cfg(not(feature = "fault-points"))]
-    #[inline(always)]
+    #[inline]
     fn fault_point(self, _name: &'static str) -> Self {
         self
     }
