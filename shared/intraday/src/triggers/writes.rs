@@ -3,6 +3,7 @@
 //! The caller holds the locks of [`super::rows`], so a guard that does not hold is a bug, not a race;
 //! the job is tried again even so.
 
+use fault::FaultPoint;
 use sqlx::PgConnection;
 
 use super::{Cause, Key, Values, changes::Change};
@@ -95,6 +96,7 @@ async fn insert(
         cause.generation,
     )
     .execute(tx)
+    .fault_point("triggers::writes::insert")
     .await?;
     Ok(())
 }
@@ -142,6 +144,7 @@ async fn replace(
         cause.generation,
     )
     .execute(tx)
+    .fault_point("triggers::writes::replace")
     .await?;
     Ok(replaced.rows_affected())
 }
@@ -173,6 +176,7 @@ async fn withdraw(
         revision,
     )
     .execute(tx)
+    .fault_point("triggers::writes::withdraw")
     .await?;
     Ok(withdrawn.rows_affected())
 }
@@ -195,6 +199,7 @@ async fn remove_explanation(tx: &mut PgConnection, dataset: &str, key: &Key) -> 
         key.at,
     )
     .execute(tx)
+    .fault_point("triggers::writes::remove_explanation")
     .await?;
     Ok(())
 }
