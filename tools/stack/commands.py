@@ -111,6 +111,8 @@ def demo(arguments):
         "ConfigUri": str(DEMO / "tailcar.toml"),
         "CollectorScheduleState": "DISABLED",
         "RelayScheduleState": "DISABLED",
+        # The demo fires the relay again whenever it has ended, and at its end waits for the last run.
+        "RelayLingerSeconds": "5",
     }
     try:
         now = deploy.deploy(DEMO, servers.up(DEMO, path), parameters)

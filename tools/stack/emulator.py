@@ -69,6 +69,8 @@ def _environment(folder, port):
         "MINISTACK_REGION": REGION,
         "IOT_MTLS_ENABLED": "0",  # it would take a well-known port
         "LOG_LEVEL": "INFO",
+        # AWS sets it from a function's LoggingConfig, which is JSON for all of ours; ministack does not.
+        "AWS_LAMBDA_LOG_FORMAT": "JSON",
     }
 
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use intraday::audit::{self as subject, Explained, Findings, News, Symbol};
 use store::audit::{self, Events, Jobs, Latency, Windows};
 
@@ -196,7 +196,8 @@ pub fn seconds(duration: Duration) -> String {
 #[must_use]
 pub fn table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    let rule = LineStyle::new('─', '─', '─', '─');
+    table.load_style(TableStyle::new().header_separator(rule)).set_header(header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
