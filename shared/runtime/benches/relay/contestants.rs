@@ -25,7 +25,9 @@ pub enum Contestant {
 pub struct Figures {
     /// Events a second.
     pub rate: f64,
-    /// Commits for 1,000 events.
+    /// Statements for 1,000 events, BEGIN and COMMIT included.
+    pub statements: f64,
+    /// Commits that write, for 1,000 events.
     pub commits: f64,
     /// WAL bytes for an event.
     pub wal: f64,
@@ -38,20 +40,24 @@ impl Contestant {
         server.fill(&LANES, events).await;
         let before = server.meter().await;
         let began = Instant::now();
-        match *self {
+        let statements = match *self {
             Self::Relay { latency, .. } => relay(&server.db, latency).await,
             Self::Naive { latency, .. } => {
-                join_all(LANES.map(|lane| naive(&server.db, lane, latency))).await;
+                join_all(LANES.map(|lane| naive(&server.db, lane, latency))).await.iter().sum()
             }
             Self::RawUpdate { .. } => raw_update(&server.db).await,
-        }
+        };
         let took = began.elapsed();
         let after = server.meter().await;
         assert_eq!(server.published().await, i64::try_from(events).unwrap());
-        let events = events as f64;
+        let (events, commits) = (events as f64, (after.0 - before.0) as f64);
+        // Each of the relay's statements is its own transaction: its reads, and those that write.
+        let statements =
+            if let Self::Relay { .. } = self { statements as f64 + commits } else { statements as f64 };
         Figures {
             rate: events / took.as_secs_f64(),
-            commits: 1_000.0 * (after.0 - before.0) as f64 / events,
+            statements: 1_000.0 * statements / events,
+            commits: 1_000.0 * commits / events,
             wal: (after.1 - before.1) as f64 / events,
         }
     }
@@ -78,13 +84,17 @@ pub fn settings() -> Settings {
     }
 }
 
-async fn relay(db: &PgPool, latency: Duration) {
+/// Drains, and says how many reads it took.
+async fn relay(db: &PgPool, latency: Duration) -> u64 {
     let relay = Relay::new(db.clone(), Publisher::new(latency), settings());
-    relay.run(Duration::from_mins(10)).await.unwrap();
+    let report = relay.run(Duration::from_mins(10)).await.unwrap();
+    report.destinations.values().map(|lane| lane.looks).sum()
 }
 
-async fn naive(db: &PgPool, lane: &str, latency: Duration) {
+/// Drains, and says how many statements it took.
+async fn naive(db: &PgPool, lane: &str, latency: Duration) -> u64 {
     let publisher = Publisher::new(latency);
+    let mut statements = 0;
     loop {
         let mut tx = db.begin().await.unwrap();
         let rows: Vec<(String, String)> = sqlx::query_as(
@@ -101,13 +111,14 @@ async fn naive(db: &PgPool, lane: &str, latency: Duration) {
             mark_one(&mut tx, event_id).await;
         }
         tx.commit().await.unwrap();
+        statements += 3 + rows.len() as u64;
         if rows.is_empty() {
-            return;
+            return statements;
         }
     }
 }
 
-async fn raw_update(db: &PgPool) {
+async fn raw_update(db: &PgPool) -> u64 {
     let ids: Vec<String> =
         sqlx::query_scalar("select event_id from outbox_event").fetch_all(db).await.unwrap();
     let share = ids.len().div_ceil(8);
@@ -118,6 +129,7 @@ async fn raw_update(db: &PgPool) {
         }
     });
     join_all(writers).await;
+    ids.len() as u64
 }
 
 async fn mark_one(db: &mut sqlx::PgConnection, event_id: &str) {

@@ -19,25 +19,27 @@ pub async fn measure(server: &Server) {
 
 async fn one(server: &Server, label: &str, events: u64, pause: impl Fn(u64) -> Duration) {
     server.fill(&crate::LANES, 0).await;
-    let linger = (0..events).map(&pause).sum::<Duration>() + Duration::from_secs(3);
-    let settings = Settings { linger, ..contestants::settings() };
-    let relay = Relay::new(server.db.clone(), Publisher::watching(), settings);
+    // The relay lingers until everything arrived, and is dropped with its connections then.
+    let settings = Settings { linger: Duration::from_hours(1), ..contestants::settings() };
+    let relay = Relay::new(server.other_pool().await, Publisher::watching(), settings);
     let writes = async {
-        let mut commits = Vec::new();
+        let mut waits = Vec::new();
         for event in 0..events {
             sleep(pause(event)).await;
             let body = format!("{label} {event}");
             testkit::outbox::fill(&server.db, "news", &body, 1, &body).await.unwrap();
-            commits.push((body, Instant::now()));
+            let commit = Instant::now();
+            while relay.sender().arrival(&body).is_none() {
+                sleep(Duration::from_millis(1)).await;
+            }
+            waits.push(relay.sender().arrival(&body).unwrap().saturating_duration_since(commit));
         }
-        commits
+        waits
     };
-    let (_, commits) = tokio::join!(relay.run(linger * 2), writes);
-    let waits = commits.iter().map(|(body, commit)| {
-        let arrival = relay.sender().arrival(body).expect("every committed event is sent");
-        arrival.saturating_duration_since(*commit)
-    });
-    let mut waits: Vec<_> = waits.collect();
+    let mut waits = tokio::select! {
+        waits = writes => waits,
+        report = relay.run(Duration::from_hours(2)) => panic!("the relay ended: {report:?}"),
+    };
     waits.sort();
     let at = |share: usize| waits[(waits.len() - 1) * share / 100].as_secs_f64() * 1_000.0;
     println!("| {label} | {:.1} | {:.1} | {events} |", at(50), at(99));

@@ -75,15 +75,14 @@ async fn drain(server: &Server) {
             rounds.push(figures);
         }
     }
-    println!("\n| | events/s | commits per 1,000 events | WAL bytes/event |\n|---|---|---|---|");
+    println!(
+        "\n| | events/s | statements per 1,000 | commits that write per 1,000 | WAL bytes/event |\n|---|---|---|---|---|"
+    );
     for (place, contestant) in contestants.iter().enumerate() {
         let column = |value: fn(&Figures) -> f64| spread(rounds.iter().map(|round| value(&round[place])));
-        println!(
-            "| {contestant} | {} | {} | {} |",
-            column(|f| f.rate),
-            column(|f| f.commits),
-            column(|f| f.wal)
-        );
+        let (rate, statements) = (column(|figures| figures.rate), column(|figures| figures.statements));
+        let (commits, wal) = (column(|figures| figures.commits), column(|figures| figures.wal));
+        println!("| {contestant} | {rate} | {statements} | {commits} | {wal} |");
     }
     let ratio =
         |one: usize, other: usize| spread(rounds.iter().map(|round| round[one].rate / round[other].rate));

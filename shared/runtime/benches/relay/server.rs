@@ -60,17 +60,20 @@ impl Server {
         sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&self.db).await.unwrap();
     }
 
-    /// Transactions that ended so far, and WAL bytes written.
+    /// Transactions that wrote so far, and WAL bytes written.
     pub async fn meter(&self) -> (i64, i64) {
-        // A session's counts arrive within a second of its end; fill and drain use many sessions.
-        tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
         sqlx::query_as(
-            "select xact_commit, (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint
-               from pg_stat_database where datname = current_database()",
+            "select pg_snapshot_xmax(pg_current_snapshot())::text::bigint, (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint",
         )
         .fetch_one(&self.db)
         .await
         .unwrap()
+    }
+
+    /// Another pool for the same database, to be thrown away.
+    pub async fn other_pool(&self) -> PgPool {
+        let options = (*self.db.connect_options()).clone();
+        PgPoolOptions::new().max_connections(10).connect_with(options).await.unwrap()
     }
 
     /// How many events are PUBLISHED.
