@@ -2,10 +2,11 @@
 //! it reads in bad weather at full size.
 //!
 //! ```text
-//! DATABASE_URL=postgres://…/ cargo bench -p runtime --bench relay [-- drain latency weather emulator]
+//! BENCH_DATABASE_URL=postgres://…/ cargo bench -p runtime --bench relay [-- drain latency weather emulator]
 //! ```
 //!
-//! The server should be nobody else's and have fsync on. A database `bench_relay` is made and dropped.
+//! The server should be nobody else's and have fsync on, which the local stack's has not (then name
+//! another one): without it a commit costs nothing, and those who commit often look better. A database `bench_relay` is made and dropped.
 //! Counts are asserted, rates only reported. `BENCH_EVENTS`, `BENCH_ROUNDS`, `BENCH_HISTORY` and
 //! `BENCH_BACKOFF` change the sizes; `emulator` needs `AWS_ENDPOINT_URL` and credentials.
 

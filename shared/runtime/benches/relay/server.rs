@@ -20,7 +20,8 @@ pub fn size(name: &str, default: usize) -> usize {
 impl Server {
     /// Makes the database and its schema.
     pub async fn start() -> Self {
-        let url = std::env::var("DATABASE_URL").expect("DATABASE_URL names a server");
+        let url = std::env::var("BENCH_DATABASE_URL").or_else(|_| std::env::var("DATABASE_URL"));
+        let url = url.expect("BENCH_DATABASE_URL or DATABASE_URL names a server");
         let options = PgConnectOptions::from_str(&url).unwrap();
         let admin = PgPoolOptions::new().connect_with(options.clone().database("postgres")).await.unwrap();
         for sql in ["drop database if exists bench_relay with (force)", "create database bench_relay"] {
