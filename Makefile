@@ -31,6 +31,10 @@ dev: ## Start the stack, deploy onto it, leave it running and say how to use it
 stop: ## Stop the stack; its data stay
 	$(STACK) down
 
+.PHONY: bench-relay
+bench-relay: ## Race the relay against the naive loop; its latency, and bad weather by the million rows (BENCH_… for sizes)
+	$(STACK) run -- cargo bench -p runtime --bench relay $(if $(BENCH),-- $(BENCH))
+
 .PHONY: prepare
 prepare: ## Describe all statements anew in .sqlx/ (after editing SQL or a migration)
 	$(STACK) prepare

@@ -126,13 +126,17 @@ pub(super) async fn settle<S: Sender>(lane: &Lane<'_, S>, outcome: &Outcome) -> 
         let marked = outbox::mark_published(lane.db, &outcome.sent).await?;
         let sent = u64::try_from(outcome.sent.len()).unwrap_or(u64::MAX);
         lane.note(|report| {
+            report.writes += 1;
             report.published += marked;
             report.repeated += sent.saturating_sub(marked);
         });
     }
     if !outcome.postponed.is_empty() {
         let postponed = outbox::postpone(lane.db, &outcome.postponed).await?;
-        lane.note(|report| report.transient += postponed);
+        lane.note(|report| {
+            report.writes += 1;
+            report.transient += postponed;
+        });
     }
     if !outcome.unsendable.is_empty() {
         bury(lane, &outcome.unsendable).await?;
@@ -152,6 +156,7 @@ async fn bury<S: Sender>(lane: &Lane<'_, S>, unsendable: &[Unsendable]) -> Resul
         );
     }
     lane.note(|report| {
+        report.writes += 1;
         report.dead += burial.dead;
         report.dead_jobs += burial.jobs;
         report.deferred += burial.deferred;

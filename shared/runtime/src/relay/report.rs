@@ -55,6 +55,8 @@ pub struct LaneReport {
     pub looks: u64,
     /// Reads that found nothing.
     pub idle_looks: u64,
+    /// Statements that moved events.
+    pub writes: u64,
     /// Times the lane went into back-off.
     pub back_offs: u64,
     /// The lane's last trouble.
