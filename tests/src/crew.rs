@@ -181,6 +181,12 @@ impl<'a> Crew<'a> {
         self.mappings.entry(destination).or_insert_with(|| Mapping::new(queue, timeout))
     }
 
+    /// The mapping of the dead-letter queue of `destination`.
+    pub fn dead_letter_mapping(&mut self, destination: &'static str) -> &mut Mapping {
+        let queue = self.world.dead_letters(destination).clone();
+        self.dead_letters.entry(destination).or_insert_with(|| Mapping::new(queue, FUNCTION_TIMEOUT))
+    }
+
     async fn sandbox(&mut self, component: &str, destination: &str) -> Result<&mut Sandbox> {
         let sandbox = self.take(component, destination).await?;
         Ok(self.sandboxes.entry(component.to_owned()).or_insert(sandbox))
