@@ -67,6 +67,12 @@ impl Market {
         json!({ "dataset": "us8", "from": self.minute(30), "to": self.minute(31) })
     }
 
+    /// The request that stands for the schedule right after both minutes.
+    #[must_use]
+    pub fn schedule(&self) -> Value {
+        json!({ "dataset": "us8", "at": self.minute(32) })
+    }
+
     fn minute(&self, minute: u32) -> String {
         let time = NaiveTime::from_hms_opt(9, minute, 0).unwrap_or_default();
         format!("{}Z", self.day.and_time(time).format("%Y-%m-%dT%H:%M:%S"))

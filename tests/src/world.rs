@@ -221,12 +221,19 @@ impl World {
         self.folder.join(format!("{component}.log"))
     }
 
-    /// Everything that was ever noted in this world happened `by` earlier.
+    /// Everything that was ever noted in this world happened `by` earlier. Sessions that have been idle
+    /// in a transaction are ended, as the server's own limit ends them after 30 s.
     ///
     /// # Errors
     ///
     /// The database refuses.
     pub async fn time_passes(&self, by: Duration) -> Result<()> {
+        sqlx::query(
+            "select pg_terminate_backend(pid) from pg_stat_activity \
+             where datname = current_database() and state like 'idle in transaction%' and pid <> pg_backend_pid()",
+        )
+        .execute(&self.db)
+        .await?;
         sqlx::query(
             "with passed as (select make_interval(secs => $1) as time), \
              jobs as (update job set next_attempt_at = next_attempt_at - time, lease_until = lease_until - time, \
