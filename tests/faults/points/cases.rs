@@ -385,7 +385,8 @@ impl<'a> Subjects<'a> {
                 (mapping.event(&batch), Some(batch))
             }
         };
-        let answer = sandbox.begin(event, FUNCTION_TIMEOUT);
+        let deadline = if self.case == Case::ConsumerOutOfTime { NO_TIME } else { FUNCTION_TIMEOUT };
+        let answer = sandbox.begin(event, deadline);
         tokio::pin!(answer);
         tokio::select! {
             frozen = sandbox.frozen() => frozen?,
