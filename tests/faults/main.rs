@@ -29,7 +29,7 @@ const SMALL: u32 = 20;
 pub struct Extent {
     /// Repetitions of a reference scenario.
     pub n: u32,
-    /// Strikes at each fault point.
+    /// Blows of each kind at each fault point. None: one blow at each, of changing kind.
     pub points: u32,
 }
 
@@ -41,17 +41,21 @@ async fn main() -> Result<()> {
     let small = number("N").is_none() && number("POINTS_N").is_none();
     let extent = Extent {
         n: number("N").unwrap_or(SMALL),
-        points: number("POINTS_N").unwrap_or(if small { 1 } else { 3 }),
+        points: number("POINTS_N").unwrap_or(if small { 0 } else { 3 }),
     };
     let chosen: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
 
     let stand = Stand::new().await?;
+    let struck = points::Struck::default();
     let scenarios: Vec<(&str, Scenario)> = reference::all(&stand, extent)
         .into_iter()
-        .chain(points::all(&stand, extent))
+        .chain(points::all(&stand, extent, &struck))
         .filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|word| name.contains(word.as_str())))
         .collect();
-    let findings = run(scenarios).await;
+    let mut findings = run(scenarios).await;
+    if chosen.is_empty() {
+        findings.push(points::left_out(&struck)?.named("points: none left out", Duration::ZERO));
+    }
 
     eprintln!("{}", report::table(&findings));
     println!("{}", report::json(&findings));

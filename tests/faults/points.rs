@@ -1,10 +1,134 @@
-//! Strikes at every fault point of every component.
+//! Strikes at every fault point that a component passes, before and after, and then lets the schedules
+//! repair it.
+//!
+//! Nobody lists the points: a first run notes what the component passes, and each of those is struck N
+//! times. What no component of this list passes although it is in the source is a violation too.
 
+mod cases;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use system_tests::crew::Crew;
 use system_tests::world::Stand;
+use system_tests::{Result, invariants, points};
 
+use crate::report::Finding;
 use crate::{Extent, Scenario};
+use cases::{Blow, Case, Subjects};
 
-/// One scenario for each component.
-pub fn all(_stand: &Stand, _extent: Extent) -> Vec<(&'static str, Scenario<'_>)> {
-    Vec::new()
+/// The passages that were struck so far, by all cases together.
+pub type Struck = Rc<RefCell<BTreeSet<String>>>;
+
+/// Points that no case passes, each with its reason.
+const NOT_STRUCK: [(&str, &str); 0] = [];
+
+/// One scenario for each case.
+pub fn all<'a>(stand: &'a Stand, extent: Extent, struck: &Struck) -> Vec<(&'static str, Scenario<'a>)> {
+    let cases = Case::ALL.into_iter().filter(|case| case.is_built(stand));
+    cases
+        .map(|case| (case.name(), Box::pin(strike_all(stand, case, extent, Rc::clone(struck))) as Scenario))
+        .collect()
+}
+
+async fn strike_all(stand: &Stand, case: Case, extent: Extent, struck: Struck) -> Result<Finding> {
+    let world = stand.world("points").await?;
+    let mut subjects = Subjects::new(&world, case).await?;
+    let mut crew = Crew::new(&world, case.consumers());
+    let mut finding = Finding::default();
+    let passages = discover(&mut subjects, &mut crew).await?;
+    finding.note("passages", i64::try_from(passages.len())?);
+
+    let blows = blows(case, &passages, extent);
+    let (mut landed, asked) = (0, blows.len());
+    for (name, blow) in blows {
+        match strike(&mut subjects, &mut crew, &blow).await {
+            Ok(true) => landed += 1,
+            Ok(false) => finding.violate(format!("{name}: the blow did not land")),
+            Err(error) => finding.violate(format!("{name}: {error}")),
+        }
+        finding.violate_all(subjects.broken().await?.into_iter().map(|broken| format!("{name}: {broken}")));
+    }
+    finding.expect("blows", landed, i64::try_from(asked)?);
+    finding.expect("bad_answers", i64::try_from(crew.counts().bad_answers)?, 0);
+    struck.borrow_mut().extend(passages);
+    drop((crew, subjects));
+    world.end().await?;
+    Ok(finding)
+}
+
+async fn strike(subjects: &mut Subjects<'_>, crew: &mut Crew<'_>, blow: &Blow) -> Result<bool> {
+    subjects.arrange(crew).await?;
+    let landed = subjects.strike(crew, blow).await?;
+    crew.settle().await?;
+    Ok(landed)
+}
+
+/// Every blow for every passage, N times; in the small run one blow for each, of changing kind.
+fn blows(case: Case, passages: &[String], extent: Extent) -> Vec<(String, Blow)> {
+    let mut blows = Vec::new();
+    for (position, passage) in passages.iter().enumerate() {
+        let mut kinds = vec![(format!("kill at {passage}"), Blow::Kill(passage.clone()))];
+        if case.can_freeze() {
+            kinds.push((format!("freeze at {passage}"), Blow::Freeze(passage.clone())));
+        }
+        if let Some(text) = statement(passage) {
+            kinds.push((format!("lose the answer of {passage}"), Blow::LoseAnswer(text)));
+        }
+        if extent.points == 0 {
+            blows.push(kinds.swap_remove(position / 2 % kinds.len()));
+        } else {
+            for _ in 0..extent.points {
+                blows.extend(kinds.iter().cloned());
+            }
+        }
+    }
+    blows
+}
+
+/// The text by which the proxy knows the statement of a passage; each statement once.
+fn statement(passage: &str) -> Option<String> {
+    let name = passage.strip_suffix(".after")?;
+    let (module, last) = name.rsplit_once("::")?;
+    match module {
+        "s3" | "sqs" | "source" => None,
+        _ if last.starts_with("commit") => Some("COMMIT".to_owned()),
+        _ => Some(format!("-- {name}\n")),
+    }
+}
+
+/// The points that the case passes, in the order in which it first does.
+async fn discover(subjects: &mut Subjects<'_>, crew: &mut Crew<'_>) -> Result<Vec<String>> {
+    subjects.arrange(crew).await?;
+    subjects.strike(crew, &Blow::Watch).await?;
+    crew.settle().await?;
+    let broken = subjects.broken().await?;
+    if !broken.is_empty() {
+        return Err(format!("broken without a blow: {}", broken.join(", ")).into());
+    }
+    let mut seen = BTreeSet::new();
+    let noted = std::fs::read_to_string(subjects.notes())?;
+    Ok(noted.lines().filter(|name| seen.insert((*name).to_owned())).map(str::to_owned).collect())
+}
+
+/// Compares what was struck with what is in the source.
+pub fn left_out(struck: &Struck) -> Result<Finding> {
+    let mut finding = Finding::default();
+    let all = points::passages()?;
+    let struck = struck.borrow();
+    finding.note("in_source", i64::try_from(all.len())?);
+    finding.note("struck", i64::try_from(struck.len())?);
+    let excused = |name: &str| NOT_STRUCK.iter().any(|(point, _)| name.starts_with(point));
+    let left_out: Vec<_> =
+        all.iter().filter(|name| !struck.contains(*name) && !excused(name)).cloned().collect();
+    if !left_out.is_empty() {
+        finding.violate(format!("never struck: {}", left_out.join(", ")));
+    }
+    Ok(finding)
+}
+
+/// The invariants of a case's world.
+async fn broken(db: &sqlx::PgPool, subject: bool) -> Result<Vec<String>> {
+    if subject { invariants::broken_with_subject(db).await } else { invariants::broken(db).await }
 }

@@ -14,7 +14,7 @@ use crate::sandbox::{Invoked, Sandbox};
 use crate::world::{DESTINATIONS, FUNCTION_TIMEOUT, World};
 
 /// Longer than every back-off, lease, visibility timeout and safe delay.
-const STEP: Duration = Duration::from_secs(900);
+pub const STEP: Duration = Duration::from_secs(900);
 /// Steps until a world that is well has come to rest: every attempt of every job, and some more.
 const STEPS_MAX: u32 = 30;
 
@@ -179,6 +179,12 @@ impl<'a> Crew<'a> {
         let timeout = FUNCTION_TIMEOUT;
         let queue = self.world.queue(destination).clone();
         self.mappings.entry(destination).or_insert_with(|| Mapping::new(queue, timeout))
+    }
+
+    /// The mapping of the dead-letter queue of `destination`.
+    pub fn dead_letter_mapping(&mut self, destination: &'static str) -> &mut Mapping {
+        let queue = self.world.dead_letters(destination).clone();
+        self.dead_letters.entry(destination).or_insert_with(|| Mapping::new(queue, FUNCTION_TIMEOUT))
     }
 
     async fn sandbox(&mut self, component: &str, destination: &str) -> Result<&mut Sandbox> {

@@ -10,6 +10,7 @@
 //! mapping       queue ▸ function ▸ delete            queue         one queue and its dead letters
 //! world         database, queues, bucket, settings   proxy         loses answers of PostgreSQL
 //! crew          what the schedules would start      subject       jobs that behave as told
+//! market        a configuration and its input files
 //! points        every fault point in the source      invariants    what must hold in the end
 //! ```
 
@@ -17,6 +18,7 @@ pub mod components;
 pub mod crew;
 pub mod invariants;
 pub mod mapping;
+pub mod market;
 pub mod points;
 pub mod proxy;
 pub mod queue;

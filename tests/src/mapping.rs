@@ -43,6 +43,8 @@ impl std::ops::Add for Counts {
 pub struct Mapping {
     queue: Queue,
     timeout: Duration,
+    /// What the function is told that it has.
+    pub deadline: Duration,
     /// By message id, the last receipt of each message that was not deleted.
     in_flight: HashMap<String, String>,
     /// What went through so far.
@@ -70,7 +72,7 @@ impl Mapping {
     /// A mapping of `queue` to functions that have `timeout` for a batch.
     #[must_use]
     pub fn new(queue: Queue, timeout: Duration) -> Self {
-        Self { queue, timeout, in_flight: HashMap::new(), counts: Counts::default() }
+        Self { queue, timeout, deadline: timeout, in_flight: HashMap::new(), counts: Counts::default() }
     }
 
     /// Receives what is visible, at most ten messages; `None` when nothing is.
@@ -93,7 +95,7 @@ impl Mapping {
     ///
     /// The queue does not answer.
     pub async fn deliver(&mut self, batch: &Batch, sandbox: &mut Sandbox) -> Result<Invoked> {
-        let invoked = sandbox.invoke(self.event(batch), self.timeout).await;
+        let invoked = sandbox.invoke_until(self.event(batch), self.deadline, self.timeout).await;
         self.settle(batch, &invoked).await?;
         Ok(invoked)
     }

@@ -80,7 +80,12 @@ impl Sandbox {
 
     /// Invokes the function once and waits for how it ends.
     pub async fn invoke(&mut self, event: Value, timeout: Duration) -> Invoked {
-        let answer = self.api.offer(event, timeout);
+        self.invoke_until(event, timeout, timeout).await
+    }
+
+    /// The same, with a deadline that is earlier than the end.
+    pub async fn invoke_until(&mut self, event: Value, deadline: Duration, timeout: Duration) -> Invoked {
+        let answer = self.api.offer(event, deadline);
         let mut exited = self.child.exited.clone();
         let ended = async { exited.wait_for(Option::is_some).await.ok().and_then(|status| *status) };
         tokio::select! {

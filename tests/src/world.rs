@@ -144,6 +144,12 @@ impl World {
         &self.queues[destination].1
     }
 
+    /// Where this world's configuration is, if it has one of its own.
+    #[must_use]
+    pub fn configuration(&self) -> PathBuf {
+        self.folder.join("tailcar.toml")
+    }
+
     /// A mapping from the queue of `destination`.
     #[must_use]
     pub fn mapping(&self, destination: &str) -> Mapping {
@@ -172,8 +178,12 @@ impl World {
             ("VISIBILITY_TIMEOUT_SECONDS", VISIBILITY.as_secs().to_string()),
             ("RECONCILER_DELAY_SECONDS", RECONCILER_DELAY.as_secs().to_string()),
         ];
+        let configuration = self.configuration();
+        let own_file = configuration
+            .is_file()
+            .then(|| ("TAILCAR_CONFIG".to_owned(), configuration.display().to_string()));
         let aws = std::env::vars().filter(|(name, _)| name.starts_with("AWS_"));
-        Environment(aws.chain(own.map(|(name, value)| (name.to_owned(), value))).collect())
+        Environment(aws.chain(own.map(|(name, value)| (name.to_owned(), value))).chain(own_file).collect())
     }
 
     /// Whether `component` is part of the product already.
@@ -211,12 +221,19 @@ impl World {
         self.folder.join(format!("{component}.log"))
     }
 
-    /// Everything that was ever noted in this world happened `by` earlier.
+    /// Everything that was ever noted in this world happened `by` earlier. Sessions that have been idle
+    /// in a transaction are ended, as the server's own limit ends them after 30 s.
     ///
     /// # Errors
     ///
     /// The database refuses.
     pub async fn time_passes(&self, by: Duration) -> Result<()> {
+        sqlx::query(
+            "select pg_terminate_backend(pid) from pg_stat_activity \
+             where datname = current_database() and state like 'idle in transaction%' and pid <> pg_backend_pid()",
+        )
+        .execute(&self.db)
+        .await?;
         sqlx::query(
             "with passed as (select make_interval(secs => $1) as time), \
              jobs as (update job set next_attempt_at = next_attempt_at - time, lease_until = lease_until - time, \

@@ -1,0 +1,485 @@
+//! How each component is brought to pass its points.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use system_tests::Result;
+use system_tests::crew::{Consumers, Crew, STEP};
+use system_tests::market::Market;
+use system_tests::proxy::Proxy;
+use system_tests::sandbox::{Invoked, Sandbox, is_137};
+use system_tests::subject;
+use system_tests::world::{Environment, FUNCTION_TIMEOUT, Stand, World};
+
+/// How long a thawed component has to answer.
+const THAW_MAX: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Too little to start a handler in.
+const NO_TIME: std::time::Duration = std::time::Duration::from_millis(400);
+
+/// A component in a situation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    Producer,
+    ProducerAgain,
+    Relay,
+    RelayShutOut,
+    RelayRecovering,
+    RelayInTrouble,
+    RelayWithBadEvents,
+    Consumer,
+    ConsumerOfSuspects,
+    ConsumerOutOfTime,
+    Collector,
+    CollectorCorrecting,
+    News,
+    NewsRevised,
+    Price,
+    PriceReplacing,
+    PriceWithdrawing,
+    Explain,
+    DeadLetter,
+    Reconciler,
+    Redrive,
+    Dismiss,
+}
+
+impl Case {
+    pub const ALL: [Self; 22] = [
+        Self::Producer,
+        Self::ProducerAgain,
+        Self::Relay,
+        Self::RelayShutOut,
+        Self::RelayRecovering,
+        Self::RelayInTrouble,
+        Self::RelayWithBadEvents,
+        Self::Consumer,
+        Self::ConsumerOfSuspects,
+        Self::ConsumerOutOfTime,
+        Self::Collector,
+        Self::CollectorCorrecting,
+        Self::News,
+        Self::NewsRevised,
+        Self::Price,
+        Self::PriceReplacing,
+        Self::PriceWithdrawing,
+        Self::Explain,
+        Self::DeadLetter,
+        Self::Reconciler,
+        Self::Redrive,
+        Self::Dismiss,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Producer => "points: producer",
+            Self::ProducerAgain => "points: producer, jobs known",
+            Self::Relay => "points: relay",
+            Self::RelayShutOut => "points: relay, lanes backing off",
+            Self::RelayRecovering => "points: relay, lanes recovering",
+            Self::RelayInTrouble => "points: relay, queue missing",
+            Self::RelayWithBadEvents => "points: relay, events refused for ever",
+            Self::Consumer => "points: consumer",
+            Self::ConsumerOfSuspects => "points: consumer, jobs tried before",
+            Self::ConsumerOutOfTime => "points: consumer, no time to start",
+            Self::Collector => "points: collector",
+            Self::CollectorCorrecting => "points: collector, correcting",
+            Self::News => "points: news-consumer",
+            Self::NewsRevised => "points: news-consumer, revised item",
+            Self::Price => "points: price-consumer",
+            Self::PriceReplacing => "points: price-consumer, replacing a trigger",
+            Self::PriceWithdrawing => "points: price-consumer, withdrawing one",
+            Self::Explain => "points: explain-consumer",
+            Self::DeadLetter => "points: dead-letter",
+            Self::Reconciler => "points: reconciler",
+            Self::Redrive => "points: operator, redrive",
+            Self::Dismiss => "points: operator, dismiss",
+        }
+    }
+
+    /// The executable that is struck.
+    fn component(self) -> &'static str {
+        match self {
+            Self::Producer
+            | Self::ProducerAgain
+            | Self::Consumer
+            | Self::ConsumerOfSuspects
+            | Self::ConsumerOutOfTime => "subject",
+            Self::Relay
+            | Self::RelayShutOut
+            | Self::RelayRecovering
+            | Self::RelayInTrouble
+            | Self::RelayWithBadEvents => "relay",
+            Self::Collector | Self::CollectorCorrecting => "collector",
+            Self::News | Self::NewsRevised => "news-consumer",
+            Self::Price | Self::PriceReplacing | Self::PriceWithdrawing => "price-consumer",
+            Self::Explain => "explain-consumer",
+            Self::DeadLetter => "dead-letter",
+            Self::Reconciler => "reconciler",
+            Self::Redrive | Self::Dismiss => "operator",
+        }
+    }
+
+    /// Where its work comes from.
+    fn source(self) -> Source {
+        match self {
+            Self::Consumer
+            | Self::ConsumerOfSuspects
+            | Self::ConsumerOutOfTime
+            | Self::News
+            | Self::NewsRevised
+            | Self::Price
+            | Self::PriceReplacing
+            | Self::PriceWithdrawing
+            | Self::Explain => Source::Queue,
+            Self::DeadLetter => Source::DeadLetters,
+            _ => Source::Event,
+        }
+    }
+
+    pub fn is_built(self, stand: &Stand) -> bool {
+        stand.components.path(self.component()).is_file()
+    }
+
+    /// Only functions have somebody who goes on without them.
+    pub fn can_freeze(self) -> bool {
+        !matches!(self, Self::Producer | Self::ProducerAgain)
+    }
+
+    pub fn consumers(self) -> Consumers {
+        if self.has_market() { Consumers::Product } else { Consumers::Subject }
+    }
+
+    fn has_market(self) -> bool {
+        matches!(
+            self,
+            Self::Collector
+                | Self::CollectorCorrecting
+                | Self::News
+                | Self::NewsRevised
+                | Self::Price
+                | Self::PriceReplacing
+                | Self::PriceWithdrawing
+                | Self::Explain
+        )
+    }
+}
+
+/// Where the work of a component comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Queue,
+    DeadLetters,
+    Event,
+}
+
+/// What happens to a component.
+#[derive(Clone)]
+pub enum Blow {
+    /// Nothing; its passages are noted.
+    Watch,
+    /// It ends at the first passage of this point.
+    Kill(String),
+    /// It freezes there while everybody else goes on.
+    Freeze(String),
+    /// PostgreSQL's answer to the first statement with this text is lost.
+    LoseAnswer(String),
+}
+
+/// A case in its world, round after round.
+pub struct Subjects<'a> {
+    proxy: Proxy,
+    swallowed: u64,
+    world: &'a World,
+    case: Case,
+    round: i64,
+    market: Market,
+}
+
+impl<'a> Subjects<'a> {
+    pub async fn new(world: &'a World, case: Case) -> Result<Self> {
+        subject::create_tables(&world.db).await?;
+        let proxy = Proxy::start(&world.server).await?;
+        Ok(Self { proxy, swallowed: 0, world, case, round: 0, market: Market::open(world)? })
+    }
+
+    /// Where passages are noted.
+    pub fn notes(&self) -> PathBuf {
+        self.world.folder.join("passages")
+    }
+
+    pub async fn broken(&self) -> Result<Vec<String>> {
+        super::broken(&self.world.db, !self.case.has_market()).await
+    }
+
+    /// Everything up to the moment before the component runs.
+    pub async fn arrange(&mut self, crew: &mut Crew<'_>) -> Result<()> {
+        self.round += 1;
+        // Also the leases of whoever died when there was nothing left to do.
+        crew.time_passes(STEP).await?;
+        match self.case {
+            Case::Producer => Ok(()),
+            Case::ProducerAgain => self.commit(&["succeed", "succeed"]).await,
+            Case::RelayShutOut => {
+                crew.relay().await?;
+                self.commit(&["succeed"]).await?;
+                self.run("update lane set failure_count = 1, retry_at = now() + interval '5 min', last_error = 'on purpose'").await
+            }
+            Case::RelayRecovering => {
+                crew.relay().await?;
+                self.commit(&["succeed"]).await?;
+                self.run("update lane set failure_count = 1, retry_at = now(), last_error = 'on purpose'")
+                    .await
+            }
+            Case::ConsumerOutOfTime => {
+                self.commit(&["succeed", "succeed"]).await?;
+                crew.relay().await.map(drop)
+            }
+            Case::Relay | Case::RelayInTrouble => self.commit(&["succeed", "succeed"]).await,
+            Case::RelayWithBadEvents => {
+                self.commit(&["succeed", "succeed"]).await?;
+                self.run("update outbox_event set body = '' where status = 'NEW' and sequence % 2 = 0").await
+            }
+            Case::Consumer => {
+                self.commit(&["succeed", "fail-once", "refuse", "stale", "panic", "follow-up"]).await?;
+                crew.relay().await.map(drop)
+            }
+            Case::ConsumerOfSuspects => {
+                self.commit(&["succeed", "fail-once"]).await?;
+                self.run("update job set attempt_count = 1, status = 'RETRY' where status = 'PENDING'")
+                    .await?;
+                crew.relay().await.map(drop)
+            }
+            Case::Collector => self.market.next_day(),
+            Case::CollectorCorrecting => {
+                self.collected_and_done(crew).await?;
+                self.market.correct("120")
+            }
+            Case::News | Case::Price => {
+                self.market.next_day()?;
+                self.collect(crew).await?;
+                crew.relay().await.map(drop)
+            }
+            Case::NewsRevised | Case::PriceReplacing | Case::PriceWithdrawing => {
+                self.collected_and_done(crew).await?;
+                self.market.correct(if self.case == Case::PriceWithdrawing { "100" } else { "120" })?;
+                self.collect(crew).await?;
+                crew.relay().await.map(drop)
+            }
+            Case::Explain => {
+                self.market.next_day()?;
+                self.collect(crew).await?;
+                crew.relay().await?;
+                crew.consume().await?;
+                crew.relay().await.map(drop)
+            }
+            Case::DeadLetter => self.given_up().await,
+            Case::Reconciler => {
+                self.commit(&["succeed", "succeed"]).await?;
+                crew.relay().await?;
+                self.world.queue(subject::DESTINATION).purge().await?;
+                crew.time_passes(STEP).await
+            }
+            Case::Redrive | Case::Dismiss => {
+                self.commit(&["refuse", "refuse"]).await?;
+                crew.settle().await
+            }
+        }
+    }
+
+    /// Runs the component under `blow`, and what a schedule does after it; whether the blow landed.
+    pub async fn strike(&mut self, crew: &mut Crew<'_>, blow: &Blow) -> Result<bool> {
+        let environment = self.environment(blow);
+        if self.case == Case::Producer || self.case == Case::ProducerAgain {
+            return self.produce(blow, &environment).await;
+        }
+        let mut sandbox = self.world.start(self.case.component(), &environment).await?;
+        if matches!(blow, Blow::Freeze(_)) {
+            let frozen = self.freeze(crew, &mut sandbox).await?;
+            self.again(crew, false).await?;
+            return Ok(frozen);
+        }
+        let ended = self.work(crew, &mut sandbox).await?;
+        self.again(crew, matches!(ended, None | Some(Invoked::Answered(_)))).await?;
+        match (blow, ended) {
+            (Blow::Kill(_), Some(ended)) if ended.was_killed() => Ok(true),
+            (Blow::LoseAnswer(_), None | Some(Invoked::Answered(_) | Invoked::Failed(_))) => {
+                Ok(self.proxy.swallowed() > std::mem::replace(&mut self.swallowed, self.proxy.swallowed()))
+            }
+            (_, None | Some(Invoked::Answered(_))) => Ok(false),
+            (_, Some(other)) => Err(format!("{other:?}").into()),
+        }
+    }
+
+    fn environment(&self, blow: &Blow) -> Environment {
+        let mut environment = self.world.environment(self.destination());
+        if self.case == Case::RelayInTrouble {
+            let urls =
+                ["news", "price", "explain"].map(|name| (name, format!("http://127.0.0.1:1/0/{name}")));
+            environment =
+                environment.with("QUEUE_URLS", json!(std::collections::BTreeMap::from(urls)).to_string());
+        }
+        match blow {
+            Blow::Watch => environment.noting(&self.notes()),
+            Blow::Kill(passage) => environment.with_fault(&format!("{passage}:kill:1")),
+            Blow::Freeze(passage) => environment.with_fault(&format!("{passage}:stop:1")),
+            Blow::LoseAnswer(text) => {
+                self.proxy.swallow(text, 1);
+                environment.through(self.proxy.address())
+            }
+        }
+    }
+
+    fn destination(&self) -> &'static str {
+        match self.case {
+            Case::Price | Case::PriceReplacing | Case::PriceWithdrawing => "price",
+            Case::Explain => "explain",
+            _ => "news",
+        }
+    }
+
+    /// The producer, and again after it: its identity fields are the same, so that the second run
+    /// finishes the first or does nothing.
+    async fn produce(&mut self, blow: &Blow, environment: &Environment) -> Result<bool> {
+        let name = self.name();
+        let arguments = ["enqueue", name.as_str(), "succeed", "2"];
+        let status = self.world.run_subject(&arguments, environment).await?;
+        self.world.run_subject(&arguments, &self.world.environment("news")).await?;
+        Ok(match blow {
+            Blow::LoseAnswer(_) => {
+                self.proxy.swallowed() > std::mem::replace(&mut self.swallowed, self.proxy.swallowed())
+            }
+            _ => is_137(status),
+        })
+    }
+
+    /// The component does what there is to do.
+    async fn work(&mut self, crew: &mut Crew<'_>, sandbox: &mut Sandbox) -> Result<Option<Invoked>> {
+        let destination = self.destination();
+        match self.case.source() {
+            Source::Queue if self.case == Case::ConsumerOutOfTime => {
+                crew.mapping(destination).deadline = NO_TIME;
+                let ended = crew.mapping(destination).drain(sandbox).await;
+                crew.mapping(destination).deadline = FUNCTION_TIMEOUT;
+                ended
+            }
+            Source::Queue => crew.mapping(destination).drain(sandbox).await,
+            Source::DeadLetters => crew.dead_letter_mapping(destination).drain(sandbox).await,
+            Source::Event => Ok(Some(sandbox.invoke(self.event()?, FUNCTION_TIMEOUT).await)),
+        }
+    }
+
+    /// The component freezes; everybody else goes on until nothing is left to do; it is thawed and its
+    /// answer taken for what it is.
+    async fn freeze(&mut self, crew: &mut Crew<'_>, sandbox: &mut Sandbox) -> Result<bool> {
+        let destination = self.destination();
+        let mapping = match self.case.source() {
+            Source::Queue => Some(crew.mapping(destination)),
+            Source::DeadLetters => Some(crew.dead_letter_mapping(destination)),
+            Source::Event => None,
+        };
+        let (event, batch) = match mapping {
+            None => (self.event()?, None),
+            Some(mapping) => {
+                let Some(batch) = mapping.receive().await? else { return Ok(false) };
+                (mapping.event(&batch), Some(batch))
+            }
+        };
+        let deadline = if self.case == Case::ConsumerOutOfTime { NO_TIME } else { FUNCTION_TIMEOUT };
+        let answer = sandbox.begin(event, deadline);
+        tokio::pin!(answer);
+        tokio::select! {
+            frozen = sandbox.frozen() => frozen?,
+            _ = &mut answer => return Ok(false),
+        }
+        crew.time_passes(STEP).await?;
+        if self.case.has_market() {
+            self.collect(crew).await?;
+        }
+        crew.settle().await?;
+        sandbox.thaw();
+        let answered = tokio::time::timeout(THAW_MAX, answer).await;
+        let invoked = match answered {
+            Ok(Ok(answer)) => answer.map_or_else(Invoked::Failed, Invoked::Answered),
+            _ => return Err("it did not answer after the thaw".into()),
+        };
+        if let Some(batch) = batch {
+            let mapping = match self.case.source() {
+                Source::DeadLetters => crew.dead_letter_mapping(destination),
+                _ => crew.mapping(destination),
+            };
+            mapping.settle(&batch, &invoked).await?;
+        }
+        Ok(true)
+    }
+
+    /// What a schedule, or a person who got no answer, does afterwards.
+    async fn again(&mut self, crew: &mut Crew<'_>, answered: bool) -> Result<()> {
+        match self.case {
+            Case::Collector | Case::CollectorCorrecting => self.collect(crew).await,
+            Case::Dismiss | Case::Redrive if !answered => {
+                let event = self.event()?;
+                crew.invoke("operator", event).await.map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn event(&self) -> Result<Value> {
+        let action = match self.case {
+            Case::Collector => return Ok(self.market.schedule()),
+            Case::CollectorCorrecting => return Ok(self.market.request()),
+            Case::Redrive => "redrive",
+            Case::Dismiss => "dismiss",
+            _ => return Ok(json!({})),
+        };
+        let ids: Vec<String> =
+            (0..2).map(|number| subject::job_id(&self.name(), number).to_string()).collect();
+        Ok(json!({ "action": action, "job_ids": ids, "who": "faults", "why": "a strike" }))
+    }
+
+    fn name(&self) -> String {
+        format!("round-{}", self.round)
+    }
+
+    async fn commit(&self, behaviours: &[&str]) -> Result<()> {
+        let name = self.name();
+        let jobs: Vec<_> =
+            (0..).zip(behaviours).map(|(number, behave)| subject::job(&name, number, behave)).collect();
+        subject::commit(&self.world.db, &jobs).await
+    }
+
+    async fn run(&self, statement: &'static str) -> Result<()> {
+        sqlx::query(statement).execute(&self.world.db).await?;
+        Ok(())
+    }
+
+    async fn collect(&self, crew: &mut Crew<'_>) -> Result<()> {
+        crew.invoke("collector", self.market.request()).await.map(drop)
+    }
+
+    async fn collected_and_done(&mut self, crew: &mut Crew<'_>) -> Result<()> {
+        self.market.next_day()?;
+        self.collect(crew).await?;
+        crew.settle().await
+    }
+
+    /// Messages in the dead-letter queue: of a job that can go back, of one that can not, of one that is
+    /// done, and one that nobody can read.
+    async fn given_up(&self) -> Result<()> {
+        self.commit(&["succeed", "succeed"]).await?;
+        self.run("update outbox_event set status = 'PUBLISHED', published_at = now() where status = 'NEW'")
+            .await?;
+        sqlx::query("update job set attempt_count = max_attempts, status = 'RETRY' where job_id = $1")
+            .bind(subject::job_id(&self.name(), 1).as_str())
+            .execute(&self.world.db)
+            .await?;
+        let mut bodies: Vec<String> = sqlx::query_scalar(
+            "select body from outbox_event join job using (job_id) where finished_at is null",
+        )
+        .fetch_all(&self.world.db)
+        .await?;
+        bodies.push(format!("nobody can read this ({})", self.round));
+        self.world.dead_letters(subject::DESTINATION).send(&bodies).await
+    }
+}
