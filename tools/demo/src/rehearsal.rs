@@ -30,6 +30,8 @@ pub struct Rehearsal {
     pub config: String,
     /// What must come out of these minutes.
     pub expected: Expected,
+    /// An instant outside every session, to collect at once whatever news is dated after the last minute.
+    pub afterwards: Option<DateTime<Utc>>,
     /// What was chosen, for the audience.
     pub choices: Vec<String>,
     publishers: Option<Publishers>,
@@ -114,6 +116,7 @@ impl Rehearsal {
                 format!("Its files are in {}", folder.display()),
             ],
             windows,
+            afterwards: None,
             publishers: Some(Publishers { scenario, news }),
         })
     }

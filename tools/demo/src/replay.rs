@@ -18,6 +18,9 @@ pub const BUDGET: Duration = Duration::from_mins(1);
 /// Collector runs that may fail before the replay is given up.
 const FAILURES_MAX: usize = 10;
 
+/// Remarks about the input that are shown.
+const REMARKS_SHOWN: usize = 8;
+
 /// What the replay came to.
 #[derive(Debug, Default)]
 pub struct Replayed {
@@ -25,8 +28,8 @@ pub struct Replayed {
     pub took: Vec<Duration>,
     /// What went wrong, one line each; the next run catches up.
     pub failures: Vec<String>,
-    /// What the collector answered.
-    pub answers: Vec<Value>,
+    /// What the collector last had to say about the input: how many remarks, and the first of them.
+    pub remarks: (u64, Vec<String>),
 }
 
 /// Why the replay was given up.
@@ -58,29 +61,42 @@ pub async fn run(stack: &Stack, rehearsal: &Rehearsal, chaos: &mut Chaos<'_>) ->
     for (minute, window) in rehearsal.windows.iter().enumerate() {
         rehearsal.publish(minute)?;
         let began = Instant::now();
-        match lambda::invoke(&stack.aws, collector, &request(&rehearsal.dataset, *window)).await {
-            Ok(answer) => {
-                replayed.took.push(began.elapsed());
-                replayed.answers.push(answer);
-            }
-            Err(err) if replayed.failures.len() >= FAILURES_MAX => return Err(Error::Collector(err)),
-            Err(err) => replayed.failures.push(format!("{window}: {err}")),
+        let at = *window + TimeDelta::minutes(1);
+        if replayed.collect(stack, collector, &request(&rehearsal.dataset, at)).await? {
+            replayed.took.push(began.elapsed());
         }
         progress.reach(minute + 1);
         if let Some(struck) = chaos.pass(minute).await? {
             progress.say(&struck);
         }
     }
+    if let Some(at) = rehearsal.afterwards {
+        replayed.collect(stack, collector, &request(&rehearsal.dataset, at)).await?;
+    }
     Ok(replayed)
 }
 
-/// What the schedule asks for right after `window` has ended.
-fn request(dataset: &str, window: DateTime<Utc>) -> Value {
-    let at = window + TimeDelta::minutes(1);
+/// What the schedule asks for when it fires at `at`.
+fn request(dataset: &str, at: DateTime<Utc>) -> Value {
     json!({"dataset": dataset, "at": at.format("%FT%TZ").to_string()})
 }
 
 impl Replayed {
+    /// Runs the collector once; whether it ended well.
+    async fn collect(&mut self, stack: &Stack, collector: &str, request: &Value) -> Result<bool, Error> {
+        match lambda::invoke(&stack.aws, collector, request).await {
+            Ok(answer) => {
+                self.remarks = remarks(&answer["datasets"][0]);
+                Ok(true)
+            }
+            Err(err) if self.failures.len() >= FAILURES_MAX => Err(Error::Collector(err)),
+            Err(err) => {
+                self.failures.push(format!("{request}: {err}"));
+                Ok(false)
+            }
+        }
+    }
+
     /// Whether every window was closed in time.
     #[must_use]
     pub fn in_time(&self) -> bool {
@@ -101,8 +117,29 @@ impl std::fmt::Display for Replayed {
             seconds(max),
             BUDGET.as_secs()
         )?;
-        self.failures.iter().try_for_each(|failure| writeln!(f, "  the collector failed: {failure}"))
+        self.failures.iter().try_for_each(|failure| writeln!(f, "  the collector failed: {failure}"))?;
+        let (total, shown) = &self.remarks;
+        if *total > 0 {
+            writeln!(f, "The collector has {total} remarks about the input, the costly first:")?;
+        }
+        shown.iter().try_for_each(|remark| writeln!(f, "  {remark}"))
     }
+}
+
+/// How many faults a dataset's report has, and the first of them as text.
+fn remarks(report: &Value) -> (u64, Vec<String>) {
+    let faults = report["faults"].as_array().map_or(&[][..], Vec::as_slice);
+    let part = |fault: &Value, key: &str, before: &str| match &fault[key] {
+        Value::Null => String::new(),
+        Value::String(text) => format!("{before}{text}"),
+        other => format!("{before}{other}"),
+    };
+    let text = |fault: &Value| {
+        let place = [("source", ""), ("file", "/"), ("line", ", line "), ("field", ", ")];
+        let place = place.map(|(key, before)| part(fault, key, before)).concat();
+        format!("{place}: {}", part(fault, "message", ""))
+    };
+    (report["faults_total"].as_u64().unwrap_or(0), faults.iter().take(REMARKS_SHOWN).map(text).collect())
 }
 
 /// The smallest of `sorted` that `percent` of them do not exceed.
@@ -117,8 +154,18 @@ mod tests {
 
     #[test]
     fn schedule_asks_when_the_window_has_ended() {
-        let window = "2018-04-04T13:30:00Z".parse().unwrap();
-        assert_eq!(request("us8", window), json!({"dataset": "us8", "at": "2018-04-04T13:31:00Z"}));
+        let at = "2018-04-04T13:31:00Z".parse().unwrap();
+        assert_eq!(request("us8", at), json!({"dataset": "us8", "at": "2018-04-04T13:31:00Z"}));
+    }
+
+    #[test]
+    fn remark_names_its_place() {
+        let report = json!({"faults_total": 9, "faults": [
+            {"source": "bars", "file": "a.csv", "line": 7, "field": "open", "message": "a price is expected"},
+            {"source": "news", "message": "took longer than 20 s"},
+        ]});
+        let expected = ["bars/a.csv, line 7, open: a price is expected", "news: took longer than 20 s"];
+        assert_eq!(remarks(&report), (9, expected.map(str::to_owned).to_vec()));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use chrono_tz::Tz;
 use domain::identity::sha256_hex;
 use intraday::bars::Bars;
+use intraday::collect::LOOK_BACK;
 use intraday::config::Config;
 use intraday::config::location::BUNDLED;
 use intraday::fault::Fault;
@@ -63,10 +64,22 @@ pub fn rehearsal(data: &Path, arguments: &Arguments) -> Result<Rehearsal, Error>
         dataset,
         expected: Expected::of(&bars, &windows, zone),
         choices: choices(&data, zone, &days, &chosen, &windows, &instruments, &faults),
+        afterwards: quiet(&config, Utc::now()),
         windows,
         config,
         publishers: None,
     })
+}
+
+/// The first hour from `now` on before which the collector finds no session to catch up on. Not every
+/// feed is of the day its bars are of; so its news is collected as well, as what it is: later news.
+fn quiet(config: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    let config = Config::load(config).ok()?;
+    let dataset = config.datasets.first()?;
+    let hours = (0..7 * 24).map(|hours| now + TimeDelta::hours(hours));
+    hours
+        .into_iter()
+        .find(|at| dataset.windows_between(*at - LOOK_BACK - TimeDelta::minutes(1), *at).next().is_none())
 }
 
 /// What was chosen, for the audience.

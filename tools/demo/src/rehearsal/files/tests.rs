@@ -92,6 +92,17 @@ fn configuration_that_is_derived_is_one_the_product_accepts() {
 }
 
 #[test]
+fn news_of_other_days_is_collected_while_nothing_is_traded() {
+    let folder = own_folders("quiet");
+    let config = replay(&folder, &[]).unwrap().config;
+    let instant = |text: &str| text.parse::<DateTime<Utc>>().unwrap();
+
+    // The session of Wednesdays is 09:31 to 09:32 in New York; its look-back ends an hour later.
+    assert_eq!(quiet(&config, instant("2026-01-07T14:32:30Z")), Some(instant("2026-01-07T16:32:30Z")));
+    assert_eq!(quiet(&config, instant("2026-01-08T14:32:30Z")), Some(instant("2026-01-08T14:32:30Z")));
+}
+
+#[test]
 fn zone_decides_when_a_naive_time_was() {
     let folder = own_folders("zone");
 
