@@ -36,13 +36,4 @@ async fn main() -> Result<(), Error> {
 async fn handle(relay: &Relay<Sqs>, left: TimeLeft) -> Result<Value, Error> {
     let report = relay.run(left.remaining()).await.map_err(failed)?;
     Ok(serde_json::to_value(report)?)
-    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| {
-        let time_left = TimeLeft::of(&event.context, function_timeout).remaining();
-        let relay = &relay;
-        async move {
-            let report = relay.run(time_left).await.map_err(failed)?;
-            Ok::<_, Error>(serde_json::to_value(report)?)
-        }
-    }))
-    .await
 }
