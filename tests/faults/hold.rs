@@ -256,8 +256,10 @@ async fn ring_survives(stand: &Stand) -> Result<Finding> {
     frozen.thaw();
     let _ = tokio::time::timeout(FUNCTION_TIMEOUT, answer).await;
 
+    // Still to be sent, or sent by the thawed relay itself: not marked without a message.
     let waiting = world.count("select count(*) from outbox_event where status = 'NEW' and ring = 1").await?;
-    finding.expect("rings_that_survive", waiting, 1);
+    let sent = i64::try_from(world.queue(DESTINATION).depth().await?)?;
+    finding.expect("rings_that_survive", (waiting + sent).min(1), 1);
     rest(crew, &world, &mut finding).await?;
     outcomes(&world, &mut finding, 1, 0).await?;
     world.end().await?;
