@@ -19,6 +19,11 @@ test: ## Run all tests against a PostgreSQL and an AWS emulator of their own
 	$(STACK) selftest
 	$(STACK) run -- cargo test --workspace
 
+.PHONY: faults
+faults: ## Kill, freeze and deafen real components at every line that matters, and count (N=100, POINTS_N=3, ONLY="words")
+	N=$(or $(N),100) POINTS_N=$(or $(POINTS_N),3) \
+		$(STACK) run -- cargo test --quiet --package system-tests --test faults -- $(ONLY)
+
 .PHONY: demo
 demo: ## Replay a session end to end, with things dying (DATA=folder for your own, TZ_DATA=zone)
 	$(STACK) demo $(if $(DATA),--data $(DATA)) $(if $(TZ_DATA),--zone $(TZ_DATA)) $(DEMO_ARGS)

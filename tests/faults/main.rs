@@ -5,6 +5,7 @@
 //! the scenarios whose names contain one. The table goes to standard error, the JSON to standard output;
 //! the exit code is 1 when any property was violated.
 
+mod hold;
 mod points;
 mod reference;
 mod report;
@@ -49,6 +50,7 @@ async fn main() -> Result<()> {
     let struck = points::Struck::default();
     let scenarios: Vec<(&str, Scenario)> = reference::all(&stand, extent)
         .into_iter()
+        .chain(hold::all(&stand))
         .chain(points::all(&stand, extent, &struck))
         .filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|word| name.contains(word.as_str())))
         .collect();

@@ -91,6 +91,20 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
+    /// The consumers are started and find nothing.
+    ///
+    /// # Errors
+    ///
+    /// One can not be started, or fails.
+    pub async fn consume_nothing(&mut self) -> Result<()> {
+        for destination in self.destinations() {
+            let component = self.consumer(destination);
+            let nothing = json!({ "Records": [] });
+            self.sandbox(&component, destination).await?.invoke(nothing, FUNCTION_TIMEOUT).await;
+        }
+        Ok(())
+    }
+
     /// Who looks at dead letters does.
     ///
     /// # Errors
@@ -131,6 +145,9 @@ impl<'a> Crew<'a> {
             self.consume().await?;
             if self.is_at_rest().await? {
                 return Ok(());
+            }
+            if self.world.has("dead-letter") {
+                self.bury().await?;
             }
             self.time_passes(STEP).await?;
             if step > 0 && self.world.has("reconciler") {
