@@ -11,8 +11,9 @@ use store::lane::{self, Kept, Lease, Taken};
 use tracing::{info, warn};
 
 use super::batch::CALL_BYTES_MAX;
-use super::drain::{self, End, PASS_MAX, Place, Stop};
+use super::drain::{self, End, Place, Stop};
 use super::report::{Ending, LaneReport};
+use super::rhythm::Rhythm;
 use super::sender::Sender;
 use super::settings::{Route, Settings};
 use crate::telemetry::Chain;
@@ -21,12 +22,6 @@ use crate::telemetry::Chain;
 const HAND_OVER: Duration = Duration::from_millis(150);
 /// The pause after a failure of the database that may pass.
 const DATABASE_PAUSE: Duration = Duration::from_secs(1);
-/// How long a lane that had something stays at its quickest rhythm.
-const ACTIVE: Duration = Duration::from_secs(1);
-/// The pause between looks at an active lane, and the longest on an idle one.
-const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
-/// Looks from the start take at most this share of the time: one in twenty.
-const RESCAN_SPACING: u32 = 20;
 
 /// What to do after a turn with the lane.
 enum Next {
@@ -232,43 +227,4 @@ fn log(destination: &str, report: &LaneReport) {
         report.dead,
         report.ending,
     );
-}
-
-/// When to look again, and from where.
-struct Rhythm {
-    pause: Duration,
-    active_until: Instant,
-    /// When the next look goes over the whole lane again, and not only behind the cursor.
-    rescan_at: Instant,
-}
-
-impl Rhythm {
-    fn new() -> Self {
-        let now = Instant::now();
-        Self { pause: POLL.0, active_until: now, rescan_at: now }
-    }
-
-    fn found(&mut self) {
-        self.pause = POLL.0;
-        self.active_until = Instant::now() + ACTIVE;
-    }
-
-    /// The pause before the next look; longer and longer on a lane that stays idle.
-    fn next_pause(&mut self) -> Duration {
-        let pause = self.pause;
-        if self.active_until <= Instant::now() {
-            self.pause = (self.pause * 2).min(POLL.1);
-        }
-        pause
-    }
-
-    fn is_rescan_due(&self) -> bool {
-        self.rescan_at <= Instant::now()
-    }
-
-    /// A look from the start is cheap, unless an old snapshot keeps what was published since in the
-    /// index. So it is spaced by what it took, and still never put off for long.
-    fn rescanned(&mut self, began: Instant, took: Duration) {
-        self.rescan_at = began + (took * RESCAN_SPACING).min(PASS_MAX);
-    }
 }

@@ -10,7 +10,7 @@
 //! sender     the port to a queue             drain      one pass over a lane: read ▸ send ▸ settle
 //! sqs        its implementation              call       one call and what comes of it
 //! report     what it did                     batch      what fits into a call
-//!                                            classify   whose trouble a refusal is
+//! rhythm     when to look again              classify   whose trouble a refusal is
 //! ```
 
 pub mod batch;
@@ -19,6 +19,7 @@ pub mod classify;
 mod drain;
 mod lane;
 pub mod report;
+mod rhythm;
 pub mod sender;
 pub mod settings;
 pub mod sqs;
