@@ -36,6 +36,7 @@ use deliveries::Deliveries;
 use rehearsal::Rehearsal;
 use replay::Replayed;
 use report::Report;
+use runtime::telemetry::Chain;
 use settle::Settled;
 use stack::Stack;
 use state::{Found, Wanted};
@@ -54,7 +55,7 @@ async fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(BROKEN),
         Err(err) => {
-            eprintln!("demo: {}", chain(err.as_ref()));
+            eprintln!("demo: {}", Chain(err.as_ref()));
             ExitCode::from(NOT_TRIED)
         }
     }
@@ -129,15 +130,4 @@ async fn evidence(stack: &Stack, rehearsal: &Rehearsal, played: &Played) -> Resu
         ),
         in_time: played.replayed.in_time(),
     })
-}
-
-/// An error and its causes, joined by `: `.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -2,6 +2,9 @@
 //!
 //! A database is cleared only if every dataset in it was made by a rehearsal. Any other is refused.
 
+use std::io;
+use std::path::Path;
+
 use serde_json::json;
 use store::audit;
 
@@ -17,7 +20,7 @@ pub const PREFIX: &str = "rehearsal";
 pub enum Error {
     /// The database holds somebody's data.
     #[error(
-        "the database holds dataset {0}, which no rehearsal made; DATABASE_URL must name one that may be cleared"
+        "the database holds {0}, which no rehearsal made; DATABASE_URL must name one that may be cleared"
     )]
     NotOurs(String),
     /// The database could not be asked or cleared.
@@ -31,7 +34,7 @@ pub enum Error {
     Stack(#[from] stack::Error),
     /// Sandboxes could not be ended.
     #[error("idle sandboxes can not be ended here")]
-    Sandboxes(#[from] std::io::Error),
+    Sandboxes(#[from] io::Error),
     /// A queue could not be emptied.
     #[error("a queue can not be emptied")]
     Queue(#[source] Box<aws_sdk_sqs::Error>),
@@ -66,7 +69,7 @@ pub enum Found {
 pub async fn prepare(stack: &Stack, dataset: &str, config: &str, wanted: Wanted) -> Result<Found, Error> {
     let migrator = stack.function("migrator")?;
     lambda::invoke(&stack.aws, migrator, &json!({})).await?;
-    let found = judge(&datasets(stack).await?, dataset, wanted)?;
+    let found = judge(&datasets(stack).await?, audit::balance(&stack.db).await?.committed, dataset, wanted)?;
     write_config(stack, config).await?;
     end_sandboxes(stack)?;
     if found == Verdict::Clear {
@@ -87,9 +90,12 @@ enum Verdict {
     Clear,
 }
 
-fn judge(present: &[String], dataset: &str, wanted: Wanted) -> Result<Verdict, Error> {
+fn judge(present: &[String], jobs: i64, dataset: &str, wanted: Wanted) -> Result<Verdict, Error> {
     if let Some(other) = present.iter().find(|present| !present.starts_with(PREFIX)) {
-        return Err(Error::NotOurs(other.clone()));
+        return Err(Error::NotOurs(format!("dataset {other}")));
+    }
+    if present.is_empty() && jobs > 0 {
+        return Err(Error::NotOurs(format!("{jobs} jobs of no dataset")));
     }
     let same = !present.is_empty() && present.iter().all(|present| present == dataset);
     Ok(if same && wanted == Wanted::Kept { Verdict::Keep } else { Verdict::Clear })
@@ -137,9 +143,14 @@ async fn write_config(stack: &Stack, config: &str) -> Result<(), Error> {
                 .map(drop)
                 .map_err(Into::into)
         }
-        None => std::fs::write(place, config).map_err(Into::into),
+        None => write_file(Path::new(place), config).map_err(Into::into),
     };
     written.map_err(|err| Error::Config(place.clone(), err))
+}
+
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    std::fs::write(path, text)
 }
 
 fn s3_object(place: &str) -> Option<(&str, &str)> {
@@ -152,15 +163,20 @@ mod tests {
 
     fn judged(present: &[&str], wanted: Wanted) -> Result<Verdict, Error> {
         let present: Vec<String> = present.iter().map(ToString::to_string).collect();
-        judge(&present, "rehearsal-mine", wanted)
+        judge(&present, 0, "rehearsal-mine", wanted)
     }
 
     #[test]
     fn database_with_a_dataset_of_somebody_else_is_refused() {
         for wanted in [Wanted::Empty, Wanted::Kept] {
             let refused = judged(&["rehearsal-mine", "us8"], wanted);
-            assert!(matches!(refused, Err(Error::NotOurs(dataset)) if dataset == "us8"));
+            assert!(matches!(refused, Err(Error::NotOurs(what)) if what == "dataset us8"));
         }
+    }
+
+    #[test]
+    fn database_of_a_pipeline_without_windows_is_refused() {
+        assert!(matches!(judge(&[], 3, "rehearsal", Wanted::Empty), Err(Error::NotOurs(_))));
     }
 
     #[test]
