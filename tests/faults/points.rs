@@ -18,21 +18,29 @@ use crate::report::Finding;
 use crate::{Extent, Scenario};
 use cases::{Blow, Case, Subjects};
 
-/// The passages that were struck so far, by all cases together.
-pub type Struck = Rc<RefCell<BTreeSet<String>>>;
+/// What was passed so far, by all cases together.
+pub type Passed = Rc<RefCell<BTreeSet<String>>>;
 
 /// Points that no case passes, each with its reason.
-const NOT_STRUCK: [(&str, &str); 0] = [];
+const NOT_PASSED: [(&str, &str); 4] = [
+    ("source::", "only reads: nothing is held and nothing was changed while a source is fetched"),
+    (
+        "outbox::postpone.",
+        "needs a queue that refuses one entry of a call for the moment; the emulator never does",
+    ),
+    ("window::missing.", "no component runs it"),
+    ("window::read.", "no component runs it"),
+];
 
 /// One scenario for each case.
-pub fn all<'a>(stand: &'a Stand, extent: Extent, struck: &Struck) -> Vec<(&'static str, Scenario<'a>)> {
-    let cases = Case::ALL.into_iter().filter(|case| case.is_built(stand));
-    cases
-        .map(|case| (case.name(), Box::pin(strike_all(stand, case, extent, Rc::clone(struck))) as Scenario))
+pub fn all<'a>(stand: &'a Stand, extent: Extent, passed: &Passed) -> Vec<(&'static str, Scenario<'a>)> {
+    Case::ALL
+        .into_iter()
+        .map(|case| (case.name(), Box::pin(strike_all(stand, case, extent, Rc::clone(passed))) as Scenario))
         .collect()
 }
 
-async fn strike_all(stand: &Stand, case: Case, extent: Extent, struck: Struck) -> Result<Finding> {
+async fn strike_all(stand: &Stand, case: Case, extent: Extent, passed: Passed) -> Result<Finding> {
     let world = stand.world("points").await?;
     let mut subjects = Subjects::new(&world, case).await?;
     let mut crew = Crew::new(&world, case.consumers());
@@ -52,7 +60,7 @@ async fn strike_all(stand: &Stand, case: Case, extent: Extent, struck: Struck) -
     }
     finding.expect("blows", landed, i64::try_from(asked)?);
     finding.expect("bad_answers", i64::try_from(crew.counts().bad_answers)?, 0);
-    struck.borrow_mut().extend(passages);
+    passed.borrow_mut().extend(passages);
     drop((crew, subjects));
     world.end().await?;
     Ok(finding)
@@ -65,7 +73,8 @@ async fn strike(subjects: &mut Subjects<'_>, crew: &mut Crew<'_>, blow: &Blow) -
     Ok(landed)
 }
 
-/// Every blow for every passage, N times; in the small run one blow for each, of changing kind.
+/// Every blow for every passage, N times. In the small run one blow for each point, before or after it
+/// and of one kind, in turns.
 fn blows(case: Case, passages: &[String], extent: Extent) -> Vec<(String, Blow)> {
     let mut blows = Vec::new();
     for (position, passage) in passages.iter().enumerate() {
@@ -77,7 +86,9 @@ fn blows(case: Case, passages: &[String], extent: Extent) -> Vec<(String, Blow)>
             kinds.push((format!("lose the answer of {passage}"), Blow::LoseAnswer(text)));
         }
         if extent.points == 0 {
-            blows.push(kinds.swap_remove(position / 2 % kinds.len()));
+            if position % 2 == position / 2 % 2 {
+                blows.push(kinds.swap_remove(position / 2 % kinds.len()));
+            }
         } else {
             for _ in 0..extent.points {
                 blows.extend(kinds.iter().cloned());
@@ -112,18 +123,22 @@ async fn discover(subjects: &mut Subjects<'_>, crew: &mut Crew<'_>) -> Result<Ve
     Ok(noted.lines().filter(|name| seen.insert((*name).to_owned())).map(str::to_owned).collect())
 }
 
-/// Compares what was struck with what is in the source.
-pub fn left_out(struck: &Struck) -> Result<Finding> {
+/// Compares what was passed with what is in the source.
+///
+/// # Errors
+///
+/// The source can not be read.
+pub fn left_out(passed: &Passed) -> Result<Finding> {
     let mut finding = Finding::default();
     let all = points::passages()?;
-    let struck = struck.borrow();
+    let passed = passed.borrow();
     finding.note("in_source", i64::try_from(all.len())?);
-    finding.note("struck", i64::try_from(struck.len())?);
-    let excused = |name: &str| NOT_STRUCK.iter().any(|(point, _)| name.starts_with(point));
+    finding.note("passed", i64::try_from(passed.len())?);
+    let excused = |name: &str| NOT_PASSED.iter().any(|(point, _)| name.starts_with(point));
     let left_out: Vec<_> =
-        all.iter().filter(|name| !struck.contains(*name) && !excused(name)).cloned().collect();
+        all.iter().filter(|name| !passed.contains(*name) && !excused(name)).cloned().collect();
     if !left_out.is_empty() {
-        finding.violate(format!("never struck: {}", left_out.join(", ")));
+        finding.violate(format!("never passed: {}", left_out.join(", ")));
     }
     Ok(finding)
 }

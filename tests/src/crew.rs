@@ -146,11 +146,9 @@ impl<'a> Crew<'a> {
             if self.is_at_rest().await? {
                 return Ok(());
             }
-            if self.world.has("dead-letter") {
-                self.bury().await?;
-            }
+            self.bury().await?;
             self.time_passes(STEP).await?;
-            if step > 0 && self.world.has("reconciler") {
+            if step > 0 {
                 self.invoke("reconciler", json!({})).await?;
             }
         }

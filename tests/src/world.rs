@@ -186,21 +186,21 @@ impl World {
         Environment(aws.chain(own.map(|(name, value)| (name.to_owned(), value))).chain(own_file).collect())
     }
 
-    /// Whether `component` is part of the product already.
-    #[must_use]
-    pub fn has(&self, component: &str) -> bool {
-        self.components.path(component).is_file()
-    }
-
-    /// Starts the function `component`; the subject is one, in its role as a consumer.
+    /// Starts the function `component`; the subject is one, in its role as a consumer, and plays the part
+    /// of a function that is not there yet.
     ///
     /// # Errors
     ///
     /// It is not built, or can not be started.
     pub async fn start(&self, component: &str, environment: &Environment) -> Result<Sandbox> {
-        let arguments: &[&str] = if component == "subject" { &["consumer"] } else { &[] };
-        Sandbox::start(&self.components.path(component), arguments, &environment.0, &self.log(component))
-            .await
+        let function = self.components.path(component);
+        let (executable, role) = match component {
+            "subject" => (function, Some("consumer")),
+            _ if function.is_file() => (function, None),
+            _ => (self.components.path("subject"), Some(component)),
+        };
+        let arguments: Vec<&str> = role.into_iter().collect();
+        Sandbox::start(&executable, &arguments, &environment.0, &self.log(component)).await
     }
 
     /// Runs the subject in a role that is no function.

@@ -9,7 +9,7 @@ use system_tests::market::Market;
 use system_tests::proxy::Proxy;
 use system_tests::sandbox::{Invoked, Sandbox, is_137};
 use system_tests::subject;
-use system_tests::world::{Environment, FUNCTION_TIMEOUT, Stand, World};
+use system_tests::world::{Environment, FUNCTION_TIMEOUT, World};
 
 /// How long a thawed component has to answer.
 const THAW_MAX: std::time::Duration = std::time::Duration::from_secs(60);
@@ -25,6 +25,7 @@ pub enum Case {
     Relay,
     RelayShutOut,
     RelayRecovering,
+    RelayLingering,
     RelayInTrouble,
     RelayWithBadEvents,
     Consumer,
@@ -45,12 +46,13 @@ pub enum Case {
 }
 
 impl Case {
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Producer,
         Self::ProducerAgain,
         Self::Relay,
         Self::RelayShutOut,
         Self::RelayRecovering,
+        Self::RelayLingering,
         Self::RelayInTrouble,
         Self::RelayWithBadEvents,
         Self::Consumer,
@@ -77,6 +79,7 @@ impl Case {
             Self::Relay => "points: relay",
             Self::RelayShutOut => "points: relay, lanes backing off",
             Self::RelayRecovering => "points: relay, lanes recovering",
+            Self::RelayLingering => "points: relay, lingering",
             Self::RelayInTrouble => "points: relay, queue missing",
             Self::RelayWithBadEvents => "points: relay, events refused for ever",
             Self::Consumer => "points: consumer",
@@ -108,6 +111,7 @@ impl Case {
             Self::Relay
             | Self::RelayShutOut
             | Self::RelayRecovering
+            | Self::RelayLingering
             | Self::RelayInTrouble
             | Self::RelayWithBadEvents => "relay",
             Self::Collector | Self::CollectorCorrecting => "collector",
@@ -135,10 +139,6 @@ impl Case {
             Self::DeadLetter => Source::DeadLetters,
             _ => Source::Event,
         }
-    }
-
-    pub fn is_built(self, stand: &Stand) -> bool {
-        stand.components.path(self.component()).is_file()
     }
 
     /// Only functions have somebody who goes on without them.
@@ -235,7 +235,9 @@ impl<'a> Subjects<'a> {
                 self.commit(&["succeed", "succeed"]).await?;
                 crew.relay().await.map(drop)
             }
-            Case::Relay | Case::RelayInTrouble => self.commit(&["succeed", "succeed"]).await,
+            Case::Relay | Case::RelayLingering | Case::RelayInTrouble => {
+                self.commit(&["succeed", "succeed"]).await
+            }
             Case::RelayWithBadEvents => {
                 self.commit(&["succeed", "succeed"]).await?;
                 self.run("update outbox_event set body = '' where status = 'NEW' and sequence % 2 = 0").await
@@ -318,6 +320,12 @@ impl<'a> Subjects<'a> {
                 ["news", "price", "explain"].map(|name| (name, format!("http://127.0.0.1:1/0/{name}")));
             environment =
                 environment.with("QUEUE_URLS", json!(std::collections::BTreeMap::from(urls)).to_string());
+        }
+        if self.case == Case::RelayLingering {
+            // Long enough that the lease has to be renewed.
+            for (name, seconds) in [("LINGER", "2"), ("LEASE", "2"), ("SEND_TIMEOUT", "1")] {
+                environment = environment.with(&format!("RELAY_{name}_SECONDS"), seconds);
+            }
         }
         match blow {
             Blow::Watch => environment.noting(&self.notes()),
