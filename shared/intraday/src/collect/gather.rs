@@ -1,6 +1,7 @@
 //! Everything a dataset's sources hold at one moment, read and merged. Nothing here writes.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -39,12 +40,17 @@ impl Gathered {
     }
 }
 
-/// Fetches all sources of `dataset` side by side; those of news only `with_news`.
-pub(super) async fn gather(fetcher: &Fetcher, dataset: &Dataset, with_news: bool) -> Gathered {
+/// Fetches all sources of `dataset` side by side, for at most `most`; those of news only `with_news`.
+pub(super) async fn gather(
+    fetcher: &Fetcher,
+    dataset: &Dataset,
+    with_news: bool,
+    most: Duration,
+) -> Gathered {
     let news_sources: &[Source] = if with_news { &dataset.news } else { &[] };
     let (bars, news) = futures::join!(
-        fetcher.fetch_all(&dataset.bars, Kind::Bars),
-        fetcher.fetch_all(news_sources, Kind::News),
+        fetcher.fetch_all(&dataset.bars, Kind::Bars, most),
+        fetcher.fetch_all(news_sources, Kind::News, most),
     );
     let mut gathered =
         Gathered { bars_incomplete: bars.iter().any(|fetched| fetched.failed), ..Gathered::default() };

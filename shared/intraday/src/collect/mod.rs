@@ -37,6 +37,8 @@ pub const LOOK_BACK: TimeDelta = TimeDelta::minutes(60);
 const TRIES_MAX: usize = 3;
 /// Enough to commit one more window and the news with it, tries of S3 included.
 const TIME_NEEDED: Duration = Duration::from_secs(8);
+/// Kept from the sources, to commit what they brought.
+const TIME_TO_COMMIT: Duration = Duration::from_secs(12);
 /// Datasets collected at once. Each holds one connection at most.
 const WIDTH: usize = 4;
 
@@ -211,7 +213,9 @@ impl<A: ArtifactWriter> Run<'_, A> {
     async fn round(&mut self, plan: &Plan, first: bool) -> Result<Vec<DateTime<Utc>>, Error> {
         let known = store::window::read_many(&self.collector.db, &self.dataset.name, &plan.windows).await?;
         let with_news = first && plan.purpose != Purpose::Backfill;
-        let gathered = gather(&self.collector.fetcher, self.dataset, with_news).await;
+        // A source that would take all the time must not cost the windows of the others.
+        let most = self.time.remaining().saturating_sub(TIME_TO_COMMIT);
+        let gathered = gather(&self.collector.fetcher, self.dataset, with_news, most).await;
 
         let mut news = gathered.news.as_slice();
         let mut moved = Vec::new();

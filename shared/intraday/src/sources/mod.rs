@@ -87,12 +87,14 @@ impl Fetcher {
         Ok(Self { s3, http: http::client()? })
     }
 
-    /// Fetches all `sources` at once; answers in their order. Takes as long as the slowest may.
-    pub async fn fetch_all(&self, sources: &[Source], kind: Kind) -> Vec<Fetched> {
-        join_all(sources.iter().map(|source| self.fetch(source, kind))).await
+    /// Fetches all `sources` at once; answers in their order.
+    ///
+    /// None takes longer than its own timeout, nor than `most`: what the caller has.
+    pub async fn fetch_all(&self, sources: &[Source], kind: Kind, most: Duration) -> Vec<Fetched> {
+        join_all(sources.iter().map(|source| self.fetch(source, kind, most.min(source.timeout)))).await
     }
 
-    async fn fetch(&self, source: &Source, kind: Kind) -> Fetched {
+    async fn fetch(&self, source: &Source, kind: Kind, timeout: Duration) -> Fetched {
         let fetch = async {
             match &source.location {
                 Location::Folder(path) => folder::fetch(path, source, kind).await,
@@ -100,8 +102,8 @@ impl Fetcher {
                 Location::Http(url) => http::fetch(&self.http, url, source).await,
             }
         };
-        let outcome = tokio::time::timeout(source.timeout, fetch).await;
-        outcome.unwrap_or(Err(Error::Late(source.timeout))).unwrap_or_else(|error| failed(source, &error))
+        let outcome = tokio::time::timeout(timeout, fetch).await;
+        outcome.unwrap_or(Err(Error::Late(timeout))).unwrap_or_else(|error| failed(source, &error))
     }
 }
 

@@ -6,6 +6,9 @@ use std::net::TcpListener;
 use super::*;
 use crate::fixture::Folder;
 
+/// Longer than any source of these tests may take.
+const MOST: Duration = Duration::from_secs(30);
+
 fn source(location: Location) -> Source {
     Source { name: "s".to_owned(), location, timeout: Duration::from_secs(5), max_bytes: 100 }
 }
@@ -16,7 +19,7 @@ fn fetcher() -> Fetcher {
 }
 
 async fn fetch(location: Location, kind: Kind) -> Fetched {
-    fetcher().fetch(&source(location), kind).await
+    fetcher().fetch(&source(location), kind, MOST).await
 }
 
 fn messages(fetched: &Fetched) -> Vec<String> {
@@ -77,7 +80,7 @@ async fn folder_that_is_not_there_fails_alone() {
     let sources =
         [source(Location::Folder("/no/such/folder".into())), source(Location::Folder(folder.path()))];
 
-    let fetched = fetcher().fetch_all(&sources, Kind::Bars).await;
+    let fetched = fetcher().fetch_all(&sources, Kind::Bars, MOST).await;
 
     assert!(fetched[0].failed);
     assert!(messages(&fetched[0])[0].starts_with("s: can not be read: "), "{:?}", fetched[0]);
@@ -124,7 +127,8 @@ async fn server_that_never_answers_is_late_and_holds_up_nobody() {
     let late = Source { timeout: Duration::from_millis(50), ..source(Location::Http(url)) };
     let folder = Folder::with(&[("a.csv", "ok")]);
 
-    let fetched = fetcher().fetch_all(&[late, source(Location::Folder(folder.path()))], Kind::Bars).await;
+    let fetched =
+        fetcher().fetch_all(&[late, source(Location::Folder(folder.path()))], Kind::Bars, MOST).await;
 
     assert!(messages(&fetched[0])[0].starts_with("s: took longer than"), "{:?}", fetched[0]);
     assert_eq!(names(&fetched[1]), ["a.csv"]);

@@ -93,7 +93,7 @@ impl Bench {
 
     pub(super) async fn ask(&self, request: serde_json::Value) -> Result<DatasetReport, super::super::Error> {
         let request = Request::parse(request).unwrap();
-        let time = TimeLeft::lasting(Duration::from_secs(60));
+        let time = TimeLeft::lasting(Duration::from_mins(1));
         let mut report = self.collector.run(&request, time, None).await?;
         Ok(report.datasets.remove(0))
     }
@@ -150,13 +150,11 @@ pub(super) fn instant(time: &str) -> DateTime<Utc> {
 
 /// A bars file with a row for each symbol and time of day (universal time), all of one price.
 pub(super) fn csv(symbols: &[&str], times: &[&str], price: &str) -> String {
-    let mut text = "timestamp,symbol,open,high,low,close,volume\n".to_owned();
-    for time in times {
-        for symbol in symbols {
-            text += &format!("2018-04-04T{time}:00Z,{symbol},{price},{price},{price},{price},1\n");
-        }
-    }
-    text
+    let row = |time: &str, symbol: &str| {
+        format!("2018-04-04T{time}:00Z,{symbol},{price},{price},{price},{price},1\n")
+    };
+    let rows = times.iter().flat_map(|time| symbols.iter().map(|symbol| row(time, symbol)));
+    "timestamp,symbol,open,high,low,close,volume\n".to_owned() + &rows.collect::<String>()
 }
 
 pub(super) fn messages(report: &DatasetReport) -> Vec<String> {

@@ -125,7 +125,9 @@ async fn of_two_collectors_at_once_one_commits_and_the_other_finds_the_same(db: 
     for bench in [&first, &second] {
         bench.bars.write("a.csv", &csv(&["AAPL"], &["13:30"], "10"));
         let barrier = barrier.clone();
-        let both_are_here = Box::pin(async move { drop(barrier.wait().await) });
+        let both_are_here = Box::pin(async move {
+            barrier.wait().await;
+        });
         *bench.collector.artifacts.meanwhile.lock().unwrap() = Some(both_are_here);
     }
 
