@@ -20,7 +20,7 @@ use crate::report::Finding;
 const HELD_MAX: Duration = Duration::from_secs(45);
 /// A simulated day, in steps of the reconciler's schedule.
 const DAY_STEPS: u32 = 288;
-const DAY_STEP: Duration = Duration::from_secs(300);
+const DAY_STEP: Duration = Duration::from_mins(5);
 /// 5, 15, 35, 75, … minutes, then every six hours: what a day holds, and one to spare.
 const RINGS_A_DAY_MAX: i64 = 10;
 
@@ -178,11 +178,11 @@ async fn cut_sessions(world: &World) -> Result<()> {
 
 async fn set_read_only(world: &World, on: bool) -> Result<()> {
     let database: String = sqlx::query_scalar("select current_database()").fetch_one(&world.db).await?;
-    let word = if on { "on" } else { "off" };
-    let statement = format!(
-        r#"set transaction read write; alter database "{database}" set default_transaction_read_only = {word}"#
+    let setting = if on { "on" } else { "off" };
+    let command = format!(
+        r#"set transaction read write; alter database "{database}" set default_transaction_read_only = {setting}"#
     );
-    sqlx::raw_sql(AssertSqlSafe(statement)).execute(&world.db).await?;
+    sqlx::raw_sql(AssertSqlSafe(command)).execute(&world.db).await?;
     cut_sessions(world).await
 }
 

@@ -14,7 +14,7 @@ use crate::sandbox::{Invoked, Sandbox};
 use crate::world::{DESTINATIONS, FUNCTION_TIMEOUT, World};
 
 /// Longer than every back-off, lease, visibility timeout and safe delay.
-pub const STEP: Duration = Duration::from_secs(900);
+pub const STEP: Duration = Duration::from_mins(15);
 /// Steps until a world that is well has come to rest: every attempt of every job, and some more.
 const STEPS_MAX: u32 = 30;
 

@@ -209,7 +209,7 @@ async fn backward(
         }
         if !*doomed.borrow() {
             client.write_all(&buffer[..count]).await?;
-        } else if READY.iter().any(|ready| buffer[..count].ends_with(*ready)) {
+        } else if READY.iter().any(|ready| buffer[..count].ends_with(ready)) {
             shared.swallowed.fetch_add(1, Ordering::SeqCst);
             return Ok(());
         }

@@ -63,6 +63,7 @@ impl RuntimeApi {
     }
 
     /// Offers `event` to the function; the receiver gets its answer, if ever.
+    #[must_use]
     pub fn offer(&self, event: Value, timeout: Duration) -> oneshot::Receiver<Answer> {
         let (sender, receiver) = oneshot::channel();
         let id = Uuid::new_v4().to_string();

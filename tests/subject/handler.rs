@@ -15,7 +15,7 @@ use store::enqueue::enqueue;
 use system_tests::subject::{DESTINATION, job as new_job};
 
 /// Longer than any invocation lasts.
-const FOR_EVER: Duration = Duration::from_secs(3_600);
+const FOR_EVER: Duration = Duration::from_hours(1);
 
 /// The handler of the subject's jobs.
 pub struct Subject {
