@@ -8,31 +8,34 @@
 //! Windows and news commit apart: a window needs no news, and news come outside the sessions too.
 
 pub mod artifacts;
+mod decision;
 mod gather;
 pub(crate) mod jobs;
 mod news;
+mod plan;
 pub mod report;
 pub mod request;
 mod window;
 
 use std::time::Duration;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use futures::{StreamExt, stream};
 use runtime::time_left::TimeLeft;
 use sqlx::PgPool;
 
-use crate::calendar::{floor, window_length};
+use crate::calendar::window_length;
 use crate::config::{Config, Dataset};
 use crate::sources::Fetcher;
 use artifacts::ArtifactWriter;
+use decision::Outcome;
 use gather::{Gathered, Sighting, gather};
+pub use plan::LOOK_BACK;
+use plan::{Plan, Purpose};
 use report::{DatasetReport, Report};
 use request::Request;
-use window::{Content, Outcome};
+use window::Content;
 
-/// How far back a run looks for windows that are not there. Older ones are backfilled.
-pub const LOOK_BACK: TimeDelta = TimeDelta::minutes(60);
 /// How often one run fetches again, or writes again, because others were faster.
 const TRIES_MAX: usize = 3;
 /// Enough to commit one more window and the news with it, tries of S3 included.
@@ -75,29 +78,6 @@ pub struct Collector<A> {
     pub artifacts: A,
     /// How sources are read.
     pub fetcher: Fetcher,
-}
-
-/// What windows are collected for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    /// Catch up on what is not there, close the current window.
-    Schedule,
-    /// Collect a range as if each of its minutes had just ended; what exists is compared too.
-    Replay,
-    /// Store what is not there, without jobs.
-    Backfill,
-}
-
-/// The windows of one run.
-struct Plan {
-    purpose: Purpose,
-    /// Oldest first.
-    windows: Vec<DateTime<Utc>>,
-    /// The window that just ended, if it is one of a session.
-    current: Option<DateTime<Utc>>,
-    /// Up to when news count as published; `None`: each window has its own end.
-    news_until: Option<DateTime<Utc>>,
-    too_recent: usize,
 }
 
 /// One run over one dataset.
@@ -150,41 +130,6 @@ impl<A: ArtifactWriter> Collector<A> {
         };
         let dataset = self.config.dataset(name).ok_or_else(|| Error::UnknownDataset(name.clone()))?;
         Ok(vec![dataset])
-    }
-}
-
-impl Plan {
-    fn of(request: &Request, dataset: &Dataset, clock: DateTime<Utc>) -> Self {
-        match request {
-            Request::Schedule { at, .. } => Self::schedule(dataset, at.unwrap_or(clock)),
-            Request::Range { from, to, backfill: false, .. } => Self::replay(dataset, *from, *to),
-            Request::Range { from, to, backfill: true, .. } => Self::backfill(dataset, *from, *to, clock),
-        }
-    }
-
-    fn schedule(dataset: &Dataset, now: DateTime<Utc>) -> Self {
-        let end = floor(now);
-        Self {
-            purpose: Purpose::Schedule,
-            windows: dataset.windows_between(end - LOOK_BACK, end - window_length()).collect(),
-            current: dataset.window_ended_at(now),
-            news_until: Some(end),
-            too_recent: 0,
-        }
-    }
-
-    fn replay(dataset: &Dataset, from: DateTime<Utc>, to: DateTime<Utc>) -> Self {
-        let windows = dataset.windows_between(from, to).collect();
-        Self { purpose: Purpose::Replay, windows, current: None, news_until: None, too_recent: 0 }
-    }
-
-    /// Windows inside the look-back are the schedule's: a backfilled one would never get its job.
-    fn backfill(dataset: &Dataset, from: DateTime<Utc>, to: DateTime<Utc>, clock: DateTime<Utc>) -> Self {
-        let asked: Vec<_> = dataset.windows_between(from, to).collect();
-        let old = asked.partition_point(|start| *start < floor(clock) - LOOK_BACK);
-        let too_recent = asked.len() - old;
-        let windows = asked.into_iter().take(old).collect();
-        Self { purpose: Purpose::Backfill, windows, current: None, news_until: None, too_recent }
     }
 }
 

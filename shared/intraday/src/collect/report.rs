@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::window::Outcome;
+use super::decision::Outcome;
 use crate::fault::{Fault, Severity};
 
 /// The most faults a report shows; their number is always whole. An answer may have 6 MB.

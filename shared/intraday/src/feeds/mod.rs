@@ -1,6 +1,6 @@
 //! News feeds: RSS 0.9 to 2.0, Atom and JSON Feed in, items out.
 //!
-//! An item is the same item in whichever feed it appears ([`identity`]), and one text of it is one
+//! An item is the same item in whichever feed it appears (`identity`), and one text of it is one
 //! revision. An item that can not be used is named and left out; a document that is no feed is named
 //! as a whole.
 

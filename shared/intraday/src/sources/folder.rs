@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{DOCUMENTS_MAX, Document, Error, Fetched, Intake, Kind};
+use super::intake::Intake;
+use super::{DOCUMENTS_MAX, Document, Error, Fetched, Kind};
 use crate::config::Source;
 
 /// Reads the folder on a thread of its own: a slow disk must not hold up the other sources.

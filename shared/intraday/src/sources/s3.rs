@@ -4,7 +4,8 @@ use aws_sdk_s3::Client;
 use fault::FaultPoint;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{DOCUMENTS_MAX, Document, Error, Fetched, Intake, Kind};
+use super::intake::Intake;
+use super::{DOCUMENTS_MAX, Document, Error, Fetched, Kind};
 use crate::config::Source;
 
 /// Objects read at once.

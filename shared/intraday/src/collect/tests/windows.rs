@@ -1,5 +1,6 @@
 //! Windows: none is lost, none is made twice, and every change is an honest correction.
 
+use chrono::TimeDelta;
 use serde_json::json;
 
 use super::super::*;
