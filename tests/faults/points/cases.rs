@@ -438,12 +438,17 @@ impl<'a> Subjects<'a> {
             Case::Collector => return Ok(self.market.schedule()),
             Case::CollectorCorrecting => return Ok(self.market.request()),
             Case::Redrive => "redrive",
-            Case::Dismiss => "dismiss",
+            Case::Dismiss => {
+                let filter = json!({ "reason": "REFUSED" });
+                return Ok(
+                    json!({ "action": "dismiss", "filter": filter, "who": "faults", "why": "a blow" }),
+                );
+            }
             _ => return Ok(json!({})),
         };
         let ids: Vec<String> =
             (0..2).map(|number| subject::job_id(&self.name(), number).to_string()).collect();
-        Ok(json!({ "action": action, "job_ids": ids, "who": "faults", "why": "a strike" }))
+        Ok(json!({ "action": action, "job_ids": ids, "who": "faults", "why": "a blow" }))
     }
 
     fn name(&self) -> String {
