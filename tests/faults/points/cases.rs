@@ -444,6 +444,17 @@ impl<'a> Subjects<'a> {
         let ids: Vec<String> =
             (0..2).map(|number| subject::job_id(&self.name(), number).to_string()).collect();
         json!({ "action": action, "job_ids": ids, "who": "faults", "why": "a strike" })
+            Case::Dismiss => {
+                let filter = json!({ "reason": "REFUSED" });
+                return Ok(
+                    json!({ "action": "dismiss", "filter": filter, "who": "faults", "why": "a blow" }),
+                );
+            }
+            _ => return Ok(json!({})),
+        };
+        let ids: Vec<String> =
+            (0..2).map(|number| subject::job_id(&self.name(), number).to_string()).collect();
+        Ok(json!({ "action": action, "job_ids": ids, "who": "faults", "why": "a blow" }))
     }
 
     fn name(&self) -> String {
