@@ -8,6 +8,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+mod repair;
+
+pub use repair::{DeadLetterSettings, ReconcilerSettings};
+
 /// How many prepares of one batch run side by side unless `PREPARE_WIDTH` says otherwise.
 const PREPARE_WIDTH: usize = 10;
 
@@ -247,17 +251,23 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
 
     /// The longest lease is a whole invocation and its margin.
     fn check_times(&mut self, function_timeout: Option<Duration>, lease_margin: Option<Duration>) {
-        let visibility = self.positive("VISIBILITY_TIMEOUT_SECONDS").map(Duration::from_secs);
-        let reconciler = self.positive("RECONCILER_DELAY_SECONDS").map(Duration::from_secs);
+        let (visibility, _) = self.queue_times();
         if let (Some(timeout), Some(margin), Some(visibility)) = (function_timeout, lease_margin, visibility)
         {
             let fits = timeout + margin < visibility;
             self.require(fits, "FUNCTION_TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS must be less than VISIBILITY_TIMEOUT_SECONDS");
         }
+    }
+
+    /// The visibility timeout of the queues and the reconciler's delay.
+    fn queue_times(&mut self) -> (Option<Duration>, Option<Duration>) {
+        let visibility = self.positive("VISIBILITY_TIMEOUT_SECONDS").map(Duration::from_secs);
+        let reconciler = self.positive("RECONCILER_DELAY_SECONDS").map(Duration::from_secs);
         if let (Some(visibility), Some(reconciler)) = (visibility, reconciler) {
             let fits = visibility <= reconciler;
             self.require(fits, "VISIBILITY_TIMEOUT_SECONDS must not exceed RECONCILER_DELAY_SECONDS");
         }
+        (visibility, reconciler)
     }
 
     pub(crate) fn require(&mut self, holds: bool, fault: &str) {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use chrono::{NaiveDate, NaiveTime, Weekday};
 use domain::Backoff;
 use rust_decimal::Decimal;
+use store::dead_letter::Policy;
 use toml::Table;
 use url::Url;
 
@@ -217,12 +218,22 @@ fn destination(mut table: Section) -> Option<Destination> {
     if cap < base && cap.is_some() {
         table.fault("backoff_cap_seconds", "is below backoff_base_seconds");
     }
+    let dead_letter_policy = policy(&mut table);
     table.finish();
     let backoff = Backoff { base: seconds(base?), cap: seconds(cap?) };
     Some(Destination {
         max_attempts: i32::try_from(max_attempts?).ok()?,
         max_age: max_age.map(seconds),
         backoff,
+        dead_letter_policy: dead_letter_policy?,
+    })
+}
+
+fn policy(table: &mut Section) -> Option<Policy> {
+    table.parsed_or("dead_letter_policy", "\"return\" or \"dead\"", Policy::default(), |text| match text {
+        "return" => Some(Policy::Return),
+        "dead" => Some(Policy::Dead),
+        _ => None,
     })
 }
 

@@ -16,6 +16,7 @@ use chrono::{NaiveDate, NaiveTime, Weekday};
 use chrono_tz::Tz;
 use domain::Backoff;
 use rust_decimal::Decimal;
+use store::dead_letter::Policy;
 use url::Url;
 
 pub use fault::{Fault, Faults};
@@ -122,11 +123,14 @@ pub struct Destination {
     pub max_age: Option<Duration>,
     /// The wait between attempts.
     pub backoff: Backoff,
+    /// What becomes of a job whose message reached the dead-letter queue.
+    pub dead_letter_policy: Policy,
 }
 
 impl Default for Destination {
     fn default() -> Self {
-        Self { max_attempts: 8, max_age: None, backoff: Backoff::default() }
+        let (backoff, dead_letter_policy) = (Backoff::default(), Policy::default());
+        Self { max_attempts: 8, max_age: None, backoff, dead_letter_policy }
     }
 }
 

@@ -89,6 +89,17 @@ impl<'f> Section<'f> {
         parsed
     }
 
+    /// As [`Section::parsed`]; `default` where it is missing.
+    pub(super) fn parsed_or<T>(
+        &mut self,
+        key: &str,
+        expected: &str,
+        default: T,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        if self.table.contains_key(key) { self.parsed(key, expected, parse) } else { Some(default) }
+    }
+
     /// A list of texts (or TOML dates), each understood by `parse`; missing is empty.
     pub(super) fn parsed_list<T>(
         &mut self,

@@ -1,5 +1,7 @@
 //! A verdict, or a doubt, for each record of one queue.
 
+use std::error::Error as _;
+
 use domain::{Message, message::Undecidable};
 use sqlx::PgPool;
 use store::{
@@ -7,46 +9,51 @@ use store::{
     dead_letter::{Verdict, decide},
 };
 
-use super::{Lane, Record};
+use super::{Delivered, Lane};
 
 /// Why a message can be neither run nor deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undecided {
+pub(super) struct Undecided {
     /// One word in capitals.
     pub reason: &'static str,
     /// The same for people.
     pub detail: String,
 }
 
-/// Judges `records`, all from the queue of `lane`, in their order.
-///
-/// Those that can be read are decided in one statement.
+/// Judges `delivered`, all from the queue of `lane`, in their order; what can be read is decided in one
+/// statement.
 ///
 /// # Errors
 ///
 /// [`store::Error`]; nothing is known about any of them.
-pub async fn judge(
+pub(super) async fn judge<Q>(
     db: &PgPool,
-    lane: Option<&Lane>,
-    records: Vec<Record>,
-) -> Result<Vec<(Record, Result<Verdict, Undecided>)>, store::Error> {
+    lane: Option<&Lane<Q>>,
+    delivered: &[Delivered<'_>],
+) -> Result<Vec<Result<Verdict, Undecided>>, store::Error> {
     let Some(lane) = lane else {
-        return Ok(records.into_iter().map(unknown_queue).collect());
+        return Ok(delivered.iter().map(|_| Err(unknown_queue())).collect());
     };
-    let messages: Vec<_> = records.iter().map(read).collect();
-    let asked: Vec<_> = messages.iter().flatten().map(asked).collect();
+    let asked: Vec<_> = delivered.iter().flat_map(|one| &one.record.message).map(asked).collect();
     let mut verdicts = if asked.is_empty() {
         Vec::new().into_iter()
     } else {
         decide(db, &lane.destination, &asked, lane.policy).await?.into_iter()
     };
-    // One verdict was asked for each readable message; a missing one would leave the message alone.
+    // There is a verdict for each readable message; a missing one would leave the message alone.
     let mut next = || verdicts.next().unwrap_or(Verdict::Held { wait: None });
-    let judged = messages.into_iter().map(|message| message.and_then(|message| settle(&message, next())));
-    Ok(records.into_iter().zip(judged).collect())
+    let judged = delivered.iter().map(|one| match &one.record.message {
+        Ok(message) => settled(message, next()),
+        Err(undecidable) => Err(unreadable(undecidable)),
+    });
+    Ok(judged.collect())
 }
 
-fn settle(message: &Message, verdict: Verdict) -> Result<Verdict, Undecided> {
+fn asked(message: &Message) -> Asked {
+    Asked { job_id: message.job_id.clone(), redrive_generation: message.redrive_generation }
+}
+
+fn settled(message: &Message, verdict: Verdict) -> Result<Verdict, Undecided> {
     match verdict {
         Verdict::Undecidable(doubt) => {
             Err(Undecided { reason: doubt.as_str(), detail: format!("{doubt}: {}", message.event_id) })
@@ -55,24 +62,16 @@ fn settle(message: &Message, verdict: Verdict) -> Result<Verdict, Undecided> {
     }
 }
 
-fn read(record: &Record) -> Result<Message, Undecided> {
-    let body = record.body.as_deref();
-    let body = body.ok_or_else(|| Undecided { reason: "NO_BODY", detail: "there is no body".into() })?;
-    Message::parse(body).map_err(|undecidable| {
-        let reason = match undecidable {
-            Undecidable::NotAMessage(_) => "NOT_A_MESSAGE",
-            Undecidable::UnknownVersion(_) => "UNKNOWN_VERSION",
-            Undecidable::Inconsistent(_) => "INCONSISTENT",
-        };
-        Undecided { reason, detail: undecidable.to_string() }
-    })
+fn unreadable(undecidable: &Undecidable) -> Undecided {
+    let reason = match undecidable {
+        Undecidable::NotAMessage(_) => "NOT_A_MESSAGE",
+        Undecidable::UnknownVersion(_) => "UNKNOWN_VERSION",
+        Undecidable::Inconsistent(_) => "INCONSISTENT",
+    };
+    let cause = undecidable.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    Undecided { reason, detail: format!("{undecidable}{cause}") }
 }
 
-fn asked(message: &Message) -> Asked {
-    Asked { job_id: message.job_id.clone(), redrive_generation: message.redrive_generation }
-}
-
-fn unknown_queue(record: Record) -> (Record, Result<Verdict, Undecided>) {
-    let detail = format!("no destination has the queue {:?}", record.queue_arn);
-    (record, Err(Undecided { reason: "UNKNOWN_QUEUE", detail }))
+fn unknown_queue() -> Undecided {
+    Undecided { reason: "UNKNOWN_QUEUE", detail: "no destination has this dead-letter queue".to_owned() }
 }

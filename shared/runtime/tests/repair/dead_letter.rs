@@ -1,31 +1,45 @@
 //! The dead-letter consumer: what it acknowledges, what it leaves, and for how long that is hidden.
 
-use std::{sync::Mutex, time::Duration};
+use std::collections::BTreeMap;
+use std::error::Error as StdError;
+use std::sync::Mutex;
 
 use domain::{JobId, Message};
-use runtime::dead_letter::{DeadLetter, Error, HIDDEN_MAX, Hidden, Hide, Lanes};
+use runtime::consumer::{Change, Queue, Refusal};
+use runtime::dead_letter::{DeadLetter, Error, Lanes};
 use serde_json::{Value, json};
 use sqlx::PgPool;
+use store::dead_letter::Policy;
 
 use crate::{execute, job, status};
 
 const QUEUE_ARN: &str = "arn:aws:sqs:eu-central-1:000000000000:news-dlq";
 
-/// Remembers what was hidden, by receipt handle.
+/// Remembers what was hidden, by receipt handle; refuses all of it if it has to.
 #[derive(Default)]
-struct Curtain(Mutex<Vec<(String, i32)>>);
+struct Curtain {
+    hidden: Mutex<Vec<(String, i32)>>,
+    broken: bool,
+}
 
-impl Hide for &Curtain {
-    async fn hide(&self, queue_url: &str, messages: &[Hidden]) {
-        assert_eq!(queue_url, "http://sqs/0/news-dlq");
-        let hidden = messages.iter().map(|message| (message.receipt_handle.clone(), message.seconds));
-        self.0.lock().unwrap().extend(hidden);
+impl Queue for &Curtain {
+    async fn change_visibility(
+        &self,
+        changes: &[Change],
+    ) -> Result<Vec<(usize, Refusal)>, Box<dyn StdError + Send + Sync>> {
+        if self.broken {
+            return Err("no route to the queue".into());
+        }
+        let hidden = changes.iter().map(|change| (change.receipt_handle.clone(), change.seconds));
+        self.hidden.lock().unwrap().extend(hidden);
+        Ok(vec![(0, Refusal::Gone)])
     }
 }
 
-fn dead_letter<'a>(db: &PgPool, curtain: &'a Curtain, policies: &str) -> DeadLetter<&'a Curtain> {
-    let lanes = Lanes::parse(r#"{"news":"http://sqs/0/news-dlq"}"#, policies).unwrap();
-    DeadLetter::new(db.clone(), lanes, curtain)
+fn dead_letter<'a>(db: &PgPool, curtain: &'a Curtain, policy: Policy) -> DeadLetter<&'a Curtain> {
+    let policies = BTreeMap::from([("news".to_owned(), policy)]);
+    let urls = BTreeMap::from([("news".to_owned(), "http://sqs/0/news-dlq".to_owned())]);
+    DeadLetter::new(db.clone(), Lanes::new(&policies, &urls, |_| curtain).unwrap())
 }
 
 /// A record named `id` whose receipt handle is `r-{id}`.
@@ -76,7 +90,7 @@ async fn each_message_is_acknowledged_or_left_by_what_its_job_is(db: PgPool) {
     .await;
     let curtain = Curtain::default();
 
-    let answer = dead_letter(&db, &curtain, "{}")
+    let answer = dead_letter(&db, &curtain, Policy::Return)
         .handle(&event(&[
             record("bad", "{}"),
             record("waiting", body(&waiting, 0)),
@@ -90,10 +104,8 @@ async fn each_message_is_acknowledged_or_left_by_what_its_job_is(db: PgPool) {
     assert_eq!(answer, left(&["held", "bad"]));
     assert_eq!(status(&db, &waiting).await, "RETRY");
     assert_eq!(status(&db, &held).await, "CLAIMED");
-    let hidden = curtain.0.into_inner().unwrap();
-    let hours = i32::try_from(HIDDEN_MAX.as_secs()).unwrap();
-    assert_eq!(hidden[1], ("r-bad".into(), hours));
-    assert!(hours < 12 * 3600);
+    let hidden = curtain.hidden.into_inner().unwrap();
+    assert_eq!(hidden[1], ("r-bad".into(), 42_000));
     assert!(hidden[0].0 == "r-held" && (60..=90).contains(&hidden[0].1), "{hidden:?}");
 }
 
@@ -101,7 +113,7 @@ async fn each_message_is_acknowledged_or_left_by_what_its_job_is(db: PgPool) {
 async fn policy_dead_buries_at_once(db: PgPool) {
     let job_id = job(&db, "a").await;
 
-    let answer = dead_letter(&db, &Curtain::default(), r#"{"news":"dead"}"#)
+    let answer = dead_letter(&db, &Curtain::default(), Policy::Dead)
         .handle(&event(&[record("m", body(&job_id, 0))]))
         .await
         .unwrap();
@@ -122,7 +134,7 @@ async fn undecidable_messages_leave_their_evidence_once_and_are_never_acknowledg
         json!({ "messageId": "f", "body": 7, "eventSourceARN": QUEUE_ARN, "attributes": [] }),
     ]);
     let curtain = Curtain::default();
-    let dead_letter = dead_letter(&db, &curtain, "{}");
+    let dead_letter = dead_letter(&db, &curtain, Policy::Return);
 
     for delivery in 1..=2 {
         let mut answer = dead_letter.handle(&odd).await.unwrap();
@@ -132,8 +144,14 @@ async fn undecidable_messages_leave_their_evidence_once_and_are_never_acknowledg
     }
 
     let reasons: Vec<_> = kept(&db).await.into_iter().map(|(_, reason)| reason).collect();
-    let expected =
-        ["NOT_A_MESSAGE", "NO_BODY", "FUTURE_GENERATION", "UNKNOWN_JOB", "UNKNOWN_VERSION", "NO_BODY"];
+    let expected = [
+        "NOT_A_MESSAGE",
+        "NOT_A_MESSAGE",
+        "FUTURE_GENERATION",
+        "UNKNOWN_JOB",
+        "UNKNOWN_VERSION",
+        "NOT_A_MESSAGE",
+    ];
     assert_eq!(reasons, expected);
     let (body, queue, count, attributes): (String, String, i32, Value) = sqlx::query_as(
         "select body, queue, receive_count, attributes from quarantined_message where message_id = 'a'",
@@ -154,19 +172,19 @@ async fn message_of_a_queue_nobody_knows_is_kept_and_left(db: PgPool) {
     stray["eventSourceARN"] = json!("arn:aws:sqs:eu-central-1:0:elsewhere");
     let curtain = Curtain::default();
 
-    let answer = dead_letter(&db, &curtain, "{}").handle(&event(&[stray])).await.unwrap();
+    let answer = dead_letter(&db, &curtain, Policy::Return).handle(&event(&[stray])).await.unwrap();
 
     assert_eq!(answer, left(&["stray"]));
     assert_eq!(kept(&db).await, [("stray".into(), "UNKNOWN_QUEUE".into())]);
     assert_eq!(status(&db, &job_id).await, "PENDING");
-    assert!(curtain.0.into_inner().unwrap().is_empty());
+    assert!(curtain.hidden.into_inner().unwrap().is_empty());
 }
 
 #[sqlx::test(migrations = "../../migrations")]
 async fn event_that_can_not_be_answered_fails_before_anything_moves(db: PgPool) {
     let job_id = job(&db, "a").await;
     let curtain = Curtain::default();
-    let dead_letter = dead_letter(&db, &curtain, "{}");
+    let dead_letter = dead_letter(&db, &curtain, Policy::Return);
     let mut nameless = record("", "x");
     let good = record("m", body(&job_id, 0));
 
@@ -187,7 +205,7 @@ async fn event_that_can_not_be_answered_fails_before_anything_moves(db: PgPool) 
 async fn database_away_fails_the_invocation_as_a_whole(db: PgPool) {
     let job_id = job(&db, "a").await;
     let curtain = Curtain::default();
-    let dead_letter = dead_letter(&db, &curtain, "{}");
+    let dead_letter = dead_letter(&db, &curtain, Policy::Return);
     db.close().await;
 
     for records in [[record("m", body(&job_id, 0))], [record("m", "not json")]] {
@@ -196,13 +214,13 @@ async fn database_away_fails_the_invocation_as_a_whole(db: PgPool) {
     }
 }
 
-#[test]
-fn message_is_hidden_at_least_until_its_time_and_never_past_what_sqs_allows() {
-    let record = runtime::dead_letter::Record::read_all(&event(&[record("m", "x")])).unwrap().remove(0);
-    let seconds = |time| Hidden::new(&record, time).unwrap().seconds;
+#[sqlx::test(migrations = "../../migrations")]
+async fn message_that_can_not_be_hidden_is_left_all_the_same(db: PgPool) {
+    let curtain = Curtain { broken: true, ..Curtain::default() };
 
-    assert_eq!(seconds(Duration::from_millis(1)), 1);
-    assert_eq!(seconds(Duration::from_millis(89_001)), 90);
-    assert_eq!(seconds(Duration::ZERO), 1);
-    assert_eq!(seconds(Duration::from_hours(99)), 42_000);
+    let answer =
+        dead_letter(&db, &curtain, Policy::Return).handle(&event(&[record("m", "not json")])).await.unwrap();
+
+    assert_eq!(answer, left(&["m"]));
+    assert_eq!(kept(&db).await.len(), 1);
 }

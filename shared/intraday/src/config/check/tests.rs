@@ -112,3 +112,17 @@ fn missing_tables_are_named() {
 fn text_that_is_not_toml_is_named_with_its_line() {
     assert!(faults_of("a = 1\nb = [")[0].contains("line 2"));
 }
+
+#[test]
+fn dead_letter_policy_is_return_or_dead() {
+    let dead =
+        BUNDLED.replacen("[destinations.news]", "[destinations.news]\ndead_letter_policy = \"dead\"", 1);
+    let config = Config::load(&dead).unwrap();
+
+    assert_eq!(config.destination("news").dead_letter_policy, Policy::Dead);
+    assert_eq!(config.destination("price").dead_letter_policy, Policy::Return);
+    assert_eq!(
+        faults_with("[destinations.news]", "[destinations.news]\ndead_letter_policy = \"drop\""),
+        ["destinations.news.dead_letter_policy: \"drop\" is not \"return\" or \"dead\""]
+    );
+}

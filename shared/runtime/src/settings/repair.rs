@@ -1,0 +1,91 @@
+//! Settings of the functions that repair.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use store::reconcile::Pace;
+
+use super::{Database, Faults, Reader, environment};
+
+/// What the dead-letter function needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetterSettings {
+    /// Where the jobs are.
+    pub database: Database,
+    /// `TAILCAR_CONFIG`: where the pipeline's own configuration is; `None` for the bundled one.
+    pub config: Option<String>,
+    /// `QUEUE_URLS`: a JSON object of destination and its dead-letter queue.
+    pub queue_urls: BTreeMap<String, String>,
+}
+
+/// What the reconciler needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReconcilerSettings {
+    /// Where the jobs are.
+    pub database: Database,
+    /// How patient it is: `RECONCILER_DELAY_SECONDS`, not less than `VISIBILITY_TIMEOUT_SECONDS`.
+    pub pace: Pace,
+}
+
+impl DeadLetterSettings {
+    /// Reads the environment.
+    ///
+    /// # Errors
+    ///
+    /// [`Faults`]: the function must not start.
+    pub fn from_env() -> Result<Self, Faults> {
+        let mut reader = Reader::new(environment);
+        let database = reader.database();
+        let config = reader.optional("TAILCAR_CONFIG");
+        let queue_urls = reader.queue_urls();
+        let settings = || Some(Self { database: database?, config, queue_urls: queue_urls? });
+        reader.finish(settings())
+    }
+}
+
+impl ReconcilerSettings {
+    /// Reads the environment.
+    ///
+    /// # Errors
+    ///
+    /// [`Faults`]: the function must not start.
+    pub fn from_env() -> Result<Self, Faults> {
+        Self::read(environment)
+    }
+
+    fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Faults> {
+        let mut reader = Reader::new(lookup);
+        let database = reader.database();
+        let (_, delay) = reader.queue_times();
+        let pace = |safe_delay: Duration| {
+            let longest_delay = Pace::default().longest_delay.max(safe_delay);
+            Pace { safe_delay, longest_delay, ..Pace::default() }
+        };
+        let settings = || Some(Self { database: database?, pace: pace(delay?) });
+        reader.finish(settings())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reconciler(visibility: &str, delay: &str) -> Result<ReconcilerSettings, Faults> {
+        ReconcilerSettings::read(|name| match name {
+            "DATABASE_URL" => Some("postgres://host/db".to_owned()),
+            "DATABASE_CONNECTIONS_MAX" => Some("1".to_owned()),
+            "VISIBILITY_TIMEOUT_SECONDS" => Some(visibility.to_owned()),
+            "RECONCILER_DELAY_SECONDS" => Some(delay.to_owned()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn reconciler_that_would_ring_for_work_in_hand_is_refused() {
+        assert_eq!(reconciler("180", "180").unwrap().pace.safe_delay, Duration::from_mins(3));
+        assert_eq!(
+            reconciler("180", "179").unwrap_err().to_string(),
+            "the settings are wrong: VISIBILITY_TIMEOUT_SECONDS must not exceed RECONCILER_DELAY_SECONDS"
+        );
+    }
+}
