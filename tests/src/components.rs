@@ -43,8 +43,7 @@ impl Components {
         if !built.success() {
             return Err("the components do not compile with fault points".into());
         }
-        let functions = PACKAGES.into_iter().filter(|name| workspace.join("functions").join(name).is_dir());
-        Self::keep(&workspace, functions.chain(["subject"]))
+        Self::keep(&workspace, PACKAGES.into_iter().chain(["subject"]))
     }
 
     fn keep<'a>(workspace: &Path, names: impl Iterator<Item = &'a str>) -> Result<Self> {

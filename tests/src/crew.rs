@@ -211,7 +211,7 @@ impl<'a> Crew<'a> {
     async fn take(&mut self, component: &str, destination: &str) -> Result<Sandbox> {
         match self.sandboxes.remove(component) {
             Some(warm) if warm.lives() => Ok(warm),
-            _ => self.world.start(component, &self.world.environment(destination)).await,
+            _ => self.world.start(component, &self.world.environment_for(component, destination)).await,
         }
     }
 }

@@ -159,6 +159,16 @@ impl World {
     /// What every function of this world is started with; `destination` is the one of a consumer.
     #[must_use]
     pub fn environment(&self, destination: &str) -> Environment {
+        self.environment_of(destination, false)
+    }
+
+    /// The same for `component`: the function behind the dead-letter queues has those in `QUEUE_URLS`.
+    #[must_use]
+    pub fn environment_for(&self, component: &str, destination: &str) -> Environment {
+        self.environment_of(destination, component == "dead-letter")
+    }
+
+    fn environment_of(&self, destination: &str, dead_letters: bool) -> Environment {
         let urls = |dead: bool| {
             let url = |pair: &(Queue, Queue)| if dead { pair.1.url.clone() } else { pair.0.url.clone() };
             json!(self.queues.iter().map(|(name, pair)| (*name, url(pair))).collect::<BTreeMap<_, _>>())
@@ -169,9 +179,7 @@ impl World {
             ("DATABASE_CONNECTIONS_MAX", "3".to_owned()),
             ("ARTIFACT_BUCKET", self.id.clone()),
             ("QUEUE_URL", self.queue(destination).url.clone()),
-            ("QUEUE_URLS", urls(false)),
-            ("DEAD_LETTER_QUEUE_URLS", urls(true)),
-            ("DEAD_LETTER_POLICIES", "{}".to_owned()),
+            ("QUEUE_URLS", urls(dead_letters)),
             ("RELAY_LINGER_SECONDS", "0".to_owned()),
             ("FUNCTION_TIMEOUT_SECONDS", FUNCTION_TIMEOUT.as_secs().to_string()),
             ("LEASE_MARGIN_SECONDS", LEASE_MARGIN.as_secs().to_string()),
@@ -186,21 +194,15 @@ impl World {
         Environment(aws.chain(own.map(|(name, value)| (name.to_owned(), value))).chain(own_file).collect())
     }
 
-    /// Starts the function `component`; the subject is one, in its role as a consumer, and plays the part
-    /// of a function that is not there yet.
+    /// Starts the function `component`; the subject is one, in its role as a consumer.
     ///
     /// # Errors
     ///
     /// It is not built, or can not be started.
     pub async fn start(&self, component: &str, environment: &Environment) -> Result<Sandbox> {
-        let function = self.components.path(component);
-        let (executable, role) = match component {
-            "subject" => (function, Some("consumer")),
-            _ if function.is_file() => (function, None),
-            _ => (self.components.path("subject"), Some(component)),
-        };
-        let arguments: Vec<&str> = role.into_iter().collect();
-        Sandbox::start(&executable, &arguments, &environment.0, &self.log(component)).await
+        let executable = self.components.path(component);
+        let arguments: &[&str] = if component == "subject" { &["consumer"] } else { &[] };
+        Sandbox::start(&executable, arguments, &environment.0, &self.log(component)).await
     }
 
     /// Runs the subject in a role that is no function.

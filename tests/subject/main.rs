@@ -5,7 +5,6 @@
 
 mod handler;
 mod producer;
-mod repair;
 
 use runtime::consumer::{Engine, Limits, Sqs, serve};
 use runtime::settings::ConsumerSettings;
@@ -27,9 +26,6 @@ async fn main() -> Result<(), Error> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["consumer"] => consume(db, sqs, &settings).await,
-        ["reconciler"] => repair::reconcile(&db).await,
-        ["operator"] => repair::operate(&db).await,
-        ["dead-letter"] => repair::bury(db, sqs).await,
         ["enqueue", name, behave, count] => producer::enqueue(&db, name, behave, count.parse()?).await,
         ["commit-then-send", name] => producer::commit_then_send(&db, &sqs, &settings.queue_url, name).await,
         ["send-then-commit", name] => producer::send_then_commit(&db, &sqs, &settings.queue_url, name).await,

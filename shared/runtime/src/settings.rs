@@ -4,6 +4,7 @@
 //! other: function timeout < lease < visibility timeout <= reconciler delay, so that a lease always
 //! ends before anybody else may look at its job.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -243,6 +244,15 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         let url = self.text("DATABASE_URL");
         let connections_max = self.positive("DATABASE_CONNECTIONS_MAX");
         Some(Database { url: url?, connections_max: connections_max? })
+    }
+
+    /// `QUEUE_URLS`: a JSON object of destination and queue.
+    fn queue_urls(&mut self) -> Option<BTreeMap<String, String>> {
+        let urls = serde_json::from_str(&self.text("QUEUE_URLS")?).ok();
+        if urls.is_none() {
+            self.faults.push("QUEUE_URLS is not a JSON object of texts".to_owned());
+        }
+        urls
     }
 
     fn timeout(&mut self) -> Option<Duration> {

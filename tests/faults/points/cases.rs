@@ -314,7 +314,7 @@ impl<'a> Subjects<'a> {
     }
 
     fn environment(&self, blow: &Blow) -> Environment {
-        let mut environment = self.world.environment(self.destination());
+        let mut environment = self.world.environment_for(self.case.component(), self.destination());
         if self.case == Case::RelayInTrouble {
             let urls =
                 ["news", "price", "explain"].map(|name| (name, format!("http://127.0.0.1:1/0/{name}")));
@@ -438,23 +438,15 @@ impl<'a> Subjects<'a> {
             Case::Collector => return self.market.schedule(),
             Case::CollectorCorrecting => return self.market.request(),
             Case::Redrive => "redrive",
-            Case::Dismiss => "dismiss",
+            Case::Dismiss => {
+                let filter = json!({ "reason": "REFUSED" });
+                return json!({ "action": "dismiss", "filter": filter, "who": "faults", "why": "a blow" });
+            }
             _ => return json!({}),
         };
         let ids: Vec<String> =
             (0..2).map(|number| subject::job_id(&self.name(), number).to_string()).collect();
-        json!({ "action": action, "job_ids": ids, "who": "faults", "why": "a strike" })
-            Case::Dismiss => {
-                let filter = json!({ "reason": "REFUSED" });
-                return Ok(
-                    json!({ "action": "dismiss", "filter": filter, "who": "faults", "why": "a blow" }),
-                );
-            }
-            _ => return Ok(json!({})),
-        };
-        let ids: Vec<String> =
-            (0..2).map(|number| subject::job_id(&self.name(), number).to_string()).collect();
-        Ok(json!({ "action": action, "job_ids": ids, "who": "faults", "why": "a blow" }))
+        json!({ "action": action, "job_ids": ids, "who": "faults", "why": "a blow" })
     }
 
     fn name(&self) -> String {
