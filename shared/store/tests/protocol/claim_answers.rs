@@ -45,7 +45,7 @@ async fn exhausted(db: &PgPool) -> JobId {
 }
 
 async fn expired(db: &PgPool) -> JobId {
-    let max_age = Some(Duration::from_secs(600));
+    let max_age = Some(Duration::from_mins(10));
     let id = queued(db, &NewJob { max_age, ..new_job("expired") }).await;
     age(db, &id).await;
     id
@@ -118,7 +118,7 @@ async fn earlier_answer_goes_before_a_later_one(db: PgPool) {
     let window = opened(&db, first_minute()).await;
     let everything = NewJob {
         window: Some(window.clone()),
-        max_age: Some(Duration::from_secs(600)),
+        max_age: Some(Duration::from_mins(10)),
         max_attempts: 1,
         ..new_job("everything at once")
     };
