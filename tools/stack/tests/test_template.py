@@ -1,6 +1,5 @@
 """Relations that must hold in the template as AWS sees it, for each profile of time settings."""
 
-import collections
 import json
 import re
 import unittest
@@ -82,8 +81,10 @@ class Queues(unittest.TestCase):
         return queue["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]
 
     def mapped(self):
+        """The queues of the destinations; dead-letter queues are mapped too, and have no further one."""
         queues = properties("AWS::SQS::Queue")
-        return {source_queue(m): queues[source_queue(m)] for m in properties("AWS::Lambda::EventSourceMapping").values()}
+        mapped = {source_queue(mapping) for mapping in properties("AWS::Lambda::EventSourceMapping").values()}
+        return {name: queue for name, queue in queues.items() if name in mapped and "RedrivePolicy" in queue}
 
     def test_dead_letter_queue_keeps_a_message_longer_than_its_source(self):
         queues = properties("AWS::SQS::Queue")
@@ -108,6 +109,11 @@ class Queues(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual(mapping["FunctionResponseTypes"], ["ReportBatchItemFailures"])
                 self.assertGreaterEqual(mapping["ScalingConfig"]["MaximumConcurrency"], 2)
+
+    def test_every_dead_letter_queue_is_judged(self):
+        dead = {self.dead_letter_of(queue) for queue in self.mapped().values()}
+        read = {source_queue(mapping) for mapping in properties("AWS::Lambda::EventSourceMapping").values()}
+        self.assertLessEqual(dead, read)
 
     def test_each_destination_of_the_relay_is_one_mapped_queue(self):
         urls = properties("AWS::Lambda::Function")["RelayFunction"]["Environment"]["Variables"]["QUEUE_URLS"]["Fn::Sub"]
@@ -140,10 +146,10 @@ class Functions(unittest.TestCase):
                 self.assertNotIn("ReservedConcurrentExecutions", function)
 
     def test_every_function_has_every_variable_that_its_settings_read(self):
-        read = variables_read()
-        self.assertIn("DATABASE_URL", read["Reader"])
         for name, function in properties("AWS::Lambda::Function").items():
-            for variable in sorted(read["Reader"] | read[settings_of(name)]):
+            read = variables_read(*SETTINGS.get(name, CONSUMER))
+            self.assertIn("DATABASE_URL", read)
+            for variable in sorted(read):
                 with self.subTest(f"{name}: {variable}"):
                     self.assertIn(variable, function["Environment"]["Variables"])
 
@@ -175,24 +181,39 @@ class Rights(unittest.TestCase):
         self.assertEqual(statement["Condition"], {"Bool": {"aws:SecureTransport": False}})
 
 
-def settings_of(function):
-    """The settings' type that a function of the template reads."""
-    kinds = ("Consumer", "Relay", "Collector")
-    return next((f"{kind}Settings" for kind in kinds if function.endswith(f"{kind}Function")), "Database")
+CONSUMER = [("settings.rs", "ConsumerSettings")]
+SETTINGS = {
+    "CollectorFunction": [("settings.rs", "CollectorSettings")],
+    "RelayFunction": [("settings.rs", "RelaySettings"), ("relay/settings.rs", "Settings")],
+    "DeadLetterFunction": [("settings/repair.rs", "DeadLetterSettings")],
+    "ReconcilerFunction": [("settings/repair.rs", "ReconcilerSettings")],
+    "OperatorFunction": [("settings.rs", "Database")],
+    "MigratorFunction": [("settings.rs", "Database")],
+}
+"""The types whose `from_env` a function calls, by the file under shared/runtime/src."""
 
 
-def variables_read():
-    """The names of the variables in the settings' source, by the type that reads them."""
-    code = (PROJECT / "shared/runtime/src/settings.rs").read_text().partition("#[cfg(test)]")[0]
-    read = collections.defaultdict(set)
-    for block in re.split(r"^impl(?:<.*>)? (?=\w+)", code, flags=re.MULTILINE)[1:]:
-        names = re.findall(r'"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)"', block)
-        read[re.match(r"\w+", block).group()].update(names)
-    # These are checked against each other in the reader, but only for who holds leases.
-    read["Reader"] -= {"VISIBILITY_TIMEOUT_SECONDS", "RECONCILER_DELAY_SECONDS", "QUEUE_URLS"}
-    read["ConsumerSettings"] |= {"VISIBILITY_TIMEOUT_SECONDS", "RECONCILER_DELAY_SECONDS"}
-    read["RelaySettings"].add("QUEUE_URLS")
-    return read
+def variables_read(*types):
+    """The variables that these types read and have no default for, those read by the shared reader included."""
+    shared = functions_of("settings.rs", "Reader")
+    return set().union(*(variables_of(body, shared) for where in types for body in functions_of(*where).values()))
+
+
+def functions_of(file, type_name):
+    """The bodies of a type's functions by name, from its source without tests."""
+    code = (PROJECT / "shared/runtime/src" / file).read_text().partition("#[cfg(test)]")[0]
+    blocks = re.split(r"^impl(?:<.*>)? (?=\w+)", code, flags=re.MULTILINE)[1:]
+    body = "".join(block for block in blocks if re.match(rf"{type_name}\b", block))
+    names_and_bodies = re.split(r"\bfn (\w+)", body)[1:]
+    return dict(zip(names_and_bodies[::2], names_and_bodies[1::2]))
+
+
+def variables_of(body, shared):
+    """The variables that a function reads, itself or by calling the reader's functions."""
+    direct = re.findall(r'\.(?:text|parsed|positive)\("([A-Z_]+)"|optional\("(TAILCAR_CONFIG)"', body)
+    called = set(re.findall(r"\b(?:reader|self)\.(\w+)\(", body)) & shared.keys()
+    deeper = (variables_of(shared[name], {**shared, name: ""}) for name in called)
+    return {name for pair in direct for name in pair if name}.union(*deeper)
 
 
 def flattened(statements):
