@@ -58,7 +58,7 @@ async fn message_of_a_job_that_is_dead_now_is_acknowledged_without_the_handler(d
     let window = opened(&db, first_minute()).await;
     let stale = queued(&db, &NewJob { window: Some(window.clone()), ..new_job("stale") }).await;
     corrected(&db, &window).await;
-    let max_age = Some(Duration::from_secs(600));
+    let max_age = Some(Duration::from_mins(10));
     let expired = queued(&db, &NewJob { max_age, ..new_job("expired") }).await;
     age(&db, &expired).await;
     let exhausted = queued(&db, &NewJob { max_attempts: 1, ..new_job("exhausted") }).await;

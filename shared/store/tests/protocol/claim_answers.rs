@@ -45,7 +45,7 @@ async fn exhausted(db: &PgPool) -> JobId {
 }
 
 async fn expired(db: &PgPool) -> JobId {
-    let max_age = Some(Duration::from_secs(600));
+    let max_age = Some(Duration::from_mins(10));
     let id = queued(db, &NewJob { max_age, ..new_job("expired") }).await;
     age(db, &id).await;
     id
@@ -118,7 +118,7 @@ async fn earlier_answer_goes_before_a_later_one(db: PgPool) {
     let window = opened(&db, first_minute()).await;
     let everything = NewJob {
         window: Some(window.clone()),
-        max_age: Some(Duration::from_secs(600)),
+        max_age: Some(Duration::from_mins(10)),
         max_attempts: 1,
         ..new_job("everything at once")
     };
@@ -262,8 +262,9 @@ async fn row_that_is_locked_at_this_instant_is_held_whatever_the_snapshot_says(d
     let mut completing = db.begin().await.unwrap();
     let _ = job::complete(&mut *completing, &claim).await.unwrap();
 
+    let impatient = testkit::pools::crowd(&db, 1).await;
     for id in [&finished, &running] {
-        let answered = ask(&db, &[asked(&db, id).await]).await.remove(0);
+        let answered = ask(&impatient, &[asked(&db, id).await]).await.remove(0);
         assert_eq!((answered.answer, answered.wait), (Held, Some(Duration::from_secs(1))));
     }
 

@@ -1,5 +1,7 @@
 //! The protocol's statements against a real PostgreSQL, a database for each test.
 
+#![allow(clippy::unwrap_used, reason = "a test that can not go on has failed")]
+
 mod artifacts;
 mod claim_answers;
 mod enqueuing;
