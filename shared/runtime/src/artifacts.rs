@@ -137,6 +137,7 @@ mod tests {
         let key = new_key("window", "us8", written_at);
         assert!(key.starts_with("artifacts/2018/04/04/13/window/us8-"), "{key}");
         assert_eq!(key.rsplit_once('.').map(|(_, kind)| kind), Some("json"), "{key}");
+        assert_eq!(key.rsplit_once('.').unwrap().1, "json");
         assert_ne!(key, new_key("window", "us8", written_at));
     }
 }

@@ -8,11 +8,10 @@
 
 pub mod inbox;
 pub mod jobs;
+pub mod outbox;
+pub mod pools;
+pub mod queues;
 pub mod windows;
 
 pub use inbox::Inbox;
-
-pub mod outbox;
-pub mod queues;
-
 pub use queues::{Fault, Health, Queues};

@@ -262,8 +262,9 @@ async fn row_that_is_locked_at_this_instant_is_held_whatever_the_snapshot_says(d
     let mut completing = db.begin().await.unwrap();
     let _ = job::complete(&mut *completing, &claim).await.unwrap();
 
+    let impatient = testkit::pools::crowd(&db, 1).await;
     for id in [&finished, &running] {
-        let answered = ask(&db, &[asked(&db, id).await]).await.remove(0);
+        let answered = ask(&impatient, &[asked(&db, id).await]).await.remove(0);
         assert_eq!((answered.answer, answered.wait), (Held, Some(Duration::from_secs(1))));
     }
 

@@ -3,15 +3,9 @@
 use domain::{Answer, JobId};
 use futures::future::{join_all, try_join};
 use sqlx::PgPool;
-use sqlx::postgres::PgPoolOptions;
 use store::claim::{Answered, Asked, claim_batch, claim_suspect};
 use testkit::jobs::{DESTINATION, LEASE, asked, fence_of, put_in_state, queued_job};
-
-/// Connections enough for every rival, all opened.
-async fn crowd(db: &PgPool, size: u32) -> PgPool {
-    let options = (*db.connect_options()).clone();
-    PgPoolOptions::new().min_connections(size).max_connections(size).connect_with(options).await.unwrap()
-}
+use testkit::pools::crowd;
 
 fn winners(answers: &[Answered]) -> usize {
     answers.iter().filter(|answered| answered.answer == Answer::Won).count()
@@ -89,7 +83,7 @@ async fn batch_passes_over_what_another_has_locked(db: PgPool) {
     let locked = claim_batch(&mut *first, DESTINATION, &asked(&ids[..2]), LEASE).await.unwrap();
     assert_eq!(winners(&locked), 2);
 
-    let answers = claim_batch(&db, DESTINATION, &asked(&ids), LEASE).await.unwrap();
+    let answers = claim_batch(&crowd(&db, 1).await, DESTINATION, &asked(&ids), LEASE).await.unwrap();
 
     let given: Vec<Answer> = answers.iter().map(|answered| answered.answer).collect();
     assert_eq!(given, [Answer::Held, Answer::Held, Answer::Won, Answer::Won]);
