@@ -1,6 +1,6 @@
 //! What an operator asks for, which jobs that means, and the record of it.
 //!
-//! An [`Order`] names DEAD jobs by id or by filter. Whoever carries it out writes [`record`] in the
+//! An [`Order`] names DEAD jobs by id or by filter. Whoever carries it out writes `record` in the
 //! same transaction, dry run or not, so that no job is ever moved by hand without a name and a reason.
 
 use std::{collections::BTreeSet, time::Duration};
