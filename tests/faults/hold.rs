@@ -9,7 +9,7 @@ use system_tests::crew::{Consumers, Crew, STEP};
 use system_tests::market::Market;
 use system_tests::sandbox::{Invoked, Sandbox};
 use system_tests::subject::{self, DESTINATION};
-use system_tests::world::{FUNCTION_TIMEOUT, Stand, World};
+use system_tests::world::{FUNCTION_TIMEOUT, Stand, World, timeout_of};
 use system_tests::{Result, invariants};
 use tokio::sync::oneshot::Receiver;
 
@@ -278,13 +278,13 @@ async fn correction_survives(stand: &Stand) -> Result<Finding> {
     market.correct("115")?;
     let environment = world.environment(DESTINATION).with_fault("s3::put_object.after:stop:1");
     let mut frozen = world.start("collector", &environment).await?;
-    let answer = frozen.begin(market.request(), FUNCTION_TIMEOUT);
+    let answer = frozen.begin(market.request(), timeout_of("collector"));
     frozen.frozen().await?;
 
     market.correct("130")?;
     crew.invoke("collector", market.request()).await?;
     frozen.thaw();
-    let _ = tokio::time::timeout(FUNCTION_TIMEOUT, answer).await;
+    let _ = tokio::time::timeout(timeout_of("collector"), answer).await;
 
     let close = world.count("select max(close)::bigint from price_bar").await?;
     finding.expect("close", close, 130);

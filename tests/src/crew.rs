@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::Result;
 use crate::mapping::{Counts, Mapping};
 use crate::sandbox::{Invoked, Sandbox};
-use crate::world::{DESTINATIONS, FUNCTION_TIMEOUT, World};
+use crate::world::{DESTINATIONS, FUNCTION_TIMEOUT, World, timeout_of};
 
 /// Longer than every back-off, lease, visibility timeout and safe delay.
 pub const STEP: Duration = Duration::from_mins(15);
@@ -59,7 +59,7 @@ impl<'a> Crew<'a> {
     ///
     /// It failed, died or ran out of time.
     pub async fn invoke(&mut self, component: &str, event: Value) -> Result<Value> {
-        match self.sandbox(component, "news").await?.invoke(event, FUNCTION_TIMEOUT).await {
+        match self.sandbox(component, "news").await?.invoke(event, timeout_of(component)).await {
             Invoked::Answered(answer) => Ok(answer),
             other => Err(format!("{component}: {other:?}").into()),
         }

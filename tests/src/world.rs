@@ -22,6 +22,8 @@ use crate::sandbox::Sandbox;
 
 /// What each function has for an invocation. Ample, so that a slow machine changes no result.
 pub const FUNCTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// What the collector has: as deployed, since it shares its time out among its sources.
+const COLLECTOR_TIMEOUT: Duration = Duration::from_secs(55);
 const LEASE_MARGIN: Duration = Duration::from_secs(2);
 const VISIBILITY: Duration = Duration::from_secs(30);
 const RECONCILER_DELAY: Duration = Duration::from_secs(30);
@@ -29,6 +31,12 @@ const RECONCILER_DELAY: Duration = Duration::from_secs(30);
 const RECEIVES_MAX: u32 = 100;
 /// The destinations that the configuration knows.
 pub const DESTINATIONS: [&str; 3] = ["news", "price", "explain"];
+
+/// What `component` has for an invocation.
+#[must_use]
+pub fn timeout_of(component: &str) -> Duration {
+    if component == "collector" { COLLECTOR_TIMEOUT } else { FUNCTION_TIMEOUT }
+}
 
 /// The servers and the built components; one for the whole run.
 pub struct Stand {
@@ -202,6 +210,8 @@ impl World {
     pub async fn start(&self, component: &str, environment: &Environment) -> Result<Sandbox> {
         let executable = self.components.path(component);
         let arguments: &[&str] = if component == "subject" { &["consumer"] } else { &[] };
+        let timeout = timeout_of(component).as_secs().to_string();
+        let environment = environment.clone().with("FUNCTION_TIMEOUT_SECONDS", timeout);
         Sandbox::start(&executable, arguments, &environment.0, &self.log(component)).await
     }
 

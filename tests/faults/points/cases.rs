@@ -9,7 +9,7 @@ use system_tests::market::Market;
 use system_tests::proxy::Proxy;
 use system_tests::sandbox::{Invoked, Sandbox, is_137};
 use system_tests::subject;
-use system_tests::world::{Environment, FUNCTION_TIMEOUT, World};
+use system_tests::world::{Environment, FUNCTION_TIMEOUT, World, timeout_of};
 
 /// How long a thawed component has to answer.
 const THAW_MAX: std::time::Duration = std::time::Duration::from_mins(1);
@@ -373,7 +373,7 @@ impl<'a> Subjects<'a> {
             }
             Source::Queue => crew.mapping(destination).drain(sandbox).await,
             Source::DeadLetters => crew.dead_letter_mapping(destination).drain(sandbox).await,
-            Source::Event => Ok(Some(sandbox.invoke(self.event(), FUNCTION_TIMEOUT).await)),
+            Source::Event => Ok(Some(sandbox.invoke(self.event(), timeout_of(self.case.component())).await)),
         }
     }
 
@@ -393,7 +393,8 @@ impl<'a> Subjects<'a> {
                 (mapping.event(&batch), Some(batch))
             }
         };
-        let deadline = if self.case == Case::ConsumerOutOfTime { NO_TIME } else { FUNCTION_TIMEOUT };
+        let deadline =
+            if self.case == Case::ConsumerOutOfTime { NO_TIME } else { timeout_of(self.case.component()) };
         let answer = sandbox.begin(event, deadline);
         tokio::pin!(answer);
         tokio::select! {
@@ -466,7 +467,9 @@ impl<'a> Subjects<'a> {
     }
 
     async fn collect(&self, crew: &mut Crew<'_>) -> Result<()> {
-        crew.invoke("collector", self.market.request()).await.map(drop)
+        let report = crew.invoke("collector", self.market.request()).await?;
+        let faults = report["datasets"][0]["faults"].as_array().map_or(0, Vec::len);
+        if faults == 0 { Ok(()) } else { Err(format!("the market was not read: {report}").into()) }
     }
 
     async fn collected_and_done(&mut self, crew: &mut Crew<'_>) -> Result<()> {
