@@ -7,7 +7,7 @@ use super::drain::PASS_MAX;
 /// How long a lane that had something stays at its quickest.
 const ACTIVE: Duration = Duration::from_secs(1);
 /// The pause between looks at an active lane, and the longest on an idle one.
-const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
+const POLL: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(180));
 /// Looks from the start take at most this share of the time: one in twenty.
 const RESCAN_SPACING: u32 = 20;
 
@@ -59,7 +59,7 @@ mod tests {
     fn idle_lane_is_looked_at_less_and_less_often_until_something_is_found() {
         let mut rhythm = Rhythm::new();
         let pauses: Vec<_> = (0..7).map(|_| rhythm.next_pause().as_millis()).collect();
-        assert_eq!(pauses, [10, 20, 40, 80, 160, 200, 200]);
+        assert_eq!(pauses, [10, 20, 40, 80, 160, 180, 180]);
 
         rhythm.found();
 
