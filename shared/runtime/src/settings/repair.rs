@@ -34,7 +34,11 @@ impl DeadLetterSettings {
     ///
     /// [`Faults`]: the function must not start.
     pub fn from_env() -> Result<Self, Faults> {
-        let mut reader = Reader::new(environment);
+        Self::read(environment)
+    }
+
+    fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Faults> {
+        let mut reader = Reader::new(lookup);
         let database = reader.database();
         let config = reader.optional("TAILCAR_CONFIG");
         let queue_urls = reader.queue_urls();
@@ -78,6 +82,20 @@ mod tests {
             "RECONCILER_DELAY_SECONDS" => Some(delay.to_owned()),
             _ => None,
         })
+    }
+
+    #[test]
+    fn dead_letter_queues_that_are_no_object_of_texts_are_refused() {
+        let malformed = "is not a JSON object of texts";
+        for (urls, fault) in [("", "is not set"), ("[]", malformed), (r#"{"news": 1}"#, malformed)] {
+            let faults = DeadLetterSettings::read(|name| match name {
+                "QUEUE_URLS" => Some(urls.to_owned()),
+                "DATABASE_CONNECTIONS_MAX" => Some("1".to_owned()),
+                _ => None,
+            });
+            let expected = format!("the settings are wrong: DATABASE_URL is not set; QUEUE_URLS {fault}");
+            assert_eq!(faults.unwrap_err().to_string(), expected);
+        }
     }
 
     #[test]
