@@ -159,12 +159,23 @@ async fn redrive_that_fails_for_one_job_moves_none(db: PgPool) {
     assert_eq!(records, 0);
 }
 
+/// Both have read the job as DEAD and wait for its row when it is let go.
 #[sqlx::test(migrations = "../../migrations")]
 async fn two_redrives_at_the_same_moment_are_one_new_life(db: PgPool) {
     let job_id = job_in(&db, "wanted by two", JobStatus::Dead).await;
     let wanted = order(&[&job_id, &job_id]);
+    let mut holder = db.begin().await.unwrap();
+    let hold = "select from job where job_id = $1 for update";
+    sqlx::query(hold).bind(job_id.as_str()).execute(&mut *holder).await.unwrap();
 
-    let (one, other) = tokio::join!(outcomes(&db, &wanted), outcomes(&db, &wanted));
+    let let_go_when_both_wait = async {
+        let waiting = "select count(*) from pg_stat_activity
+                        where datname = current_database() and wait_event_type = 'Lock'";
+        while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&db).await.unwrap() < 2 {}
+        holder.rollback().await.unwrap();
+    };
+    let (one, other, ()) =
+        tokio::join!(outcomes(&db, &wanted), outcomes(&db, &wanted), let_go_when_both_wait);
 
     let both = [one, other].concat();
     assert!(both.contains(&redriven(&job_id, 1)) && both.contains(&Outcome::NotDead(JobStatus::Pending)));
