@@ -73,7 +73,7 @@ async fn happen(site: &Site, workers: &[Worker], what: Happening) {
             });
         }
         Happening::Crash => drop(crash(&site.world.db).await),
-        Happening::TimePasses(by) => drop(site.world.time_passes(by).await),
+        Happening::TimePasses(by) => drop(site.time_passes(by).await),
         Happening::Weather(weather) => site.queues.set(weather),
     }
 }

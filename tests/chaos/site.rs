@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use system_tests::crew::{Consumers, Crew};
-use system_tests::mapping::Counts;
+use system_tests::mapping::{Counts, InFlight};
 use system_tests::market::Market;
 use system_tests::plan::Happening;
 use system_tests::proxy::Proxy;
+use system_tests::queue::Queue;
 use system_tests::sqs_proxy::{SqsProxy, Weather};
 use system_tests::world::{Environment, Stand, World};
 use system_tests::{Result, invariants, subject};
@@ -36,6 +37,7 @@ pub struct Site {
     market: Mutex<Market>,
     happened: Mutex<BTreeMap<&'static str, u64>>,
     counts: Mutex<Counts>,
+    in_flight: Mutex<Vec<(Queue, InFlight)>>,
 }
 
 impl Site {
@@ -58,6 +60,7 @@ impl Site {
             market: Mutex::new(Market::open(&world)?),
             happened: Mutex::default(),
             counts: Mutex::default(),
+            in_flight: Mutex::default(),
             world,
         })
     }
@@ -103,6 +106,25 @@ impl Site {
     pub fn count(&self, counts: Counts) {
         let mut sum = lock(&self.counts);
         *sum = *sum + counts;
+    }
+
+    /// Remembers what a mapping has on its way.
+    pub fn watch(&self, in_flight: (Queue, InFlight)) {
+        lock(&self.in_flight).push(in_flight);
+    }
+
+    /// Leases, back-offs and visibility timeouts come nearer, also those of whoever is frozen.
+    ///
+    /// # Errors
+    ///
+    /// The database is away.
+    pub async fn time_passes(&self, by: Duration) -> Result<()> {
+        self.world.time_passes(by).await?;
+        let in_flight = lock(&self.in_flight).clone();
+        for (queue, in_flight) in in_flight {
+            in_flight.time_passes(&queue).await;
+        }
+        Ok(())
     }
 
     /// Nothing happens any more.

@@ -22,10 +22,12 @@ const HELD_MAX: usize = 3;
 /// Largest number of jobs in one transaction of the producer.
 const JOBS_MAX: i64 = 25;
 /// How the jobs of the crowd behave; some behave well more often.
-const BEHAVIOURS: [&str; 10] = [
+const BEHAVIOURS: [&str; 12] = [
     "succeed",
     "succeed",
-    "succeed",
+    "slow",
+    "slow",
+    "slow",
     "follow-up",
     "follow-up",
     "fail-once",
@@ -156,6 +158,7 @@ async fn collect(mut process: Process<'_>, dice: &mut Rng, end: Instant) -> Resu
 /// Hands out batches: in another order, twice, or too early now and then.
 async fn serve(mut process: Process<'_>, mut mapping: Mapping, dice: &mut Rng, end: Instant) -> Result<()> {
     let mut held = Vec::new();
+    process.site.watch(mapping.in_flight());
     while Instant::now() < end {
         let Some(batch) = mapping.receive().await?.or_else(|| held.pop()) else {
             pause(dice).await;

@@ -71,13 +71,13 @@ pub fn plan(seed: u64, duration: Duration) -> Vec<Entry> {
 fn happening(rng: &mut Rng) -> Happening {
     let who = rng.usize(0..1024);
     match rng.u32(0..100) {
-        0..35 => Happening::Kill(who),
-        35..50 => Happening::Freeze(who, Duration::from_millis(rng.u64(50..3_000))),
-        50..60 => Happening::EndSession(who),
-        60..68 => Happening::LoseCommit,
-        68..71 => Happening::DatabaseAway(Duration::from_millis(rng.u64(50..1_500))),
-        71..72 => Happening::Crash,
-        72..80 => Happening::TimePasses(Duration::from_secs(rng.u64(5..900))),
+        0..25 => Happening::Kill(who),
+        25..45 => Happening::Freeze(who, Duration::from_millis(rng.u64(50..3_000))),
+        45..53 => Happening::EndSession(who),
+        53..61 => Happening::LoseCommit,
+        61..64 => Happening::DatabaseAway(Duration::from_millis(rng.u64(50..1_500))),
+        64..65 => Happening::Crash,
+        65..80 => Happening::TimePasses(Duration::from_secs(rng.u64(5..900))),
         _ => Happening::Weather(weather(rng)),
     }
 }
