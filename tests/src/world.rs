@@ -318,13 +318,22 @@ impl Environment {
         self.with("TAILCAR_FAULT_LOG", file.display().to_string())
     }
 
+    /// The same, with another login to the database.
+    #[must_use]
+    pub fn as_user(self, login: &str) -> Self {
+        self.database(|options| options.username(login))
+    }
+
     /// The same, with the database behind `address`.
     #[must_use]
     pub fn through(self, address: std::net::SocketAddr) -> Self {
+        self.database(|options| options.host(&address.ip().to_string()).port(address.port()))
+    }
+
+    fn database(self, change: impl FnOnce(PgConnectOptions) -> PgConnectOptions) -> Self {
         let url = self.0.iter().find(|(name, _)| name == "DATABASE_URL").map(|(_, url)| url.clone());
         let options = url.and_then(|url| PgConnectOptions::from_str(&url).ok());
-        let Some(options) = options else { return self };
-        let options = options.host(&address.ip().to_string()).port(address.port());
+        let Some(options) = options.map(change) else { return self };
         self.with("DATABASE_URL", options.to_url_lossy().to_string())
     }
 }
