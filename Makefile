@@ -24,6 +24,11 @@ faults: ## Kill, freeze and deafen real components at every line that matters, a
 	N=$(or $(N),100) POINTS_N=$(or $(POINTS_N),3) \
 		$(STACK) run -- cargo test --quiet --package system-tests --test faults -- $(ONLY)
 
+.PHONY: chaos
+chaos: ## Let a crowd of real components work while a seed decides what dies, then count (MINUTES=5, SEED=number)
+	MINUTES=$(or $(MINUTES),5) SEED=$(SEED) \
+		$(STACK) run -- cargo test --quiet --package system-tests --test chaos
+
 .PHONY: demo
 demo: ## Replay a session end to end, with things dying (DATA=folder for your own, TZ_DATA=zone)
 	$(STACK) demo $(if $(DATA),--data $(DATA)) $(if $(TZ_DATA),--zone $(TZ_DATA)) $(DEMO_ARGS)
