@@ -4,36 +4,17 @@
 //! Answers with what it did, lane by lane; the input does not matter.
 
 use intraday::config::location::Place;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
-use runtime::relay::sqs::Sqs;
-use runtime::relay::{Relay, Settings};
+use runtime::serve::{self, Failed};
 use runtime::settings::RelaySettings;
 use runtime::telemetry::{self, failed};
-use runtime::time_left::TimeLeft;
-use serde_json::Value;
-use store::pool;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Failed> {
     telemetry::init();
-    let RelaySettings { database, config, function_timeout } = RelaySettings::from_env().map_err(failed)?;
-    let aws = runtime::aws::load().await;
-    let config = Place::parse(config.as_deref())
-        .map_err(failed)?
-        .load(&runtime::aws::s3(&aws))
-        .await
-        .map_err(failed)?;
+    let settings = RelaySettings::from_env().map_err(failed)?;
+    let place = Place::parse(settings.config.as_deref()).map_err(failed)?;
+    let s3 = runtime::aws::s3(&runtime::aws::load().await);
+    let config = place.load(&s3).await.map_err(failed)?;
     let destinations: Vec<_> = config.destinations.into_keys().collect();
-    let settings = Settings::from_env(&destinations, function_timeout).map_err(failed)?;
-
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
-    let sqs = Sqs::new(&aws, settings.send_timeout);
-    let relay = Relay::new(db, sqs, settings);
-    let handle = |event: LambdaEvent<Value>| handle(&relay, TimeLeft::of(&event.context, function_timeout));
-    lambda_runtime::run(service_fn(handle)).await
-}
-
-async fn handle(relay: &Relay<Sqs>, left: TimeLeft) -> Result<Value, Error> {
-    let report = relay.run(left.remaining()).await.map_err(failed)?;
-    Ok(serde_json::to_value(report)?)
+    serve::relay(&destinations).await
 }
