@@ -16,5 +16,5 @@ async fn main() -> Result<(), Failed> {
     let s3 = runtime::aws::s3(&runtime::aws::load().await);
     let config = place.load(&s3).await.map_err(failed)?;
     let policies = config.destinations.into_iter().map(|(name, one)| (name, one.dead_letter_policy));
-    serve::dead_letter(&policies.collect()).await
+    serve::dead_letter_by(&policies.collect()).await
 }

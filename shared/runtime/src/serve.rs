@@ -1,7 +1,8 @@
 //! The mains of a pipeline's own functions: everything between `fn main` and the first invocation.
 //!
 //! Each starts logging, reads and checks its settings, and serves for as long as its sandbox lives. Who
-//! brings a pipeline of their own brings its names and its handlers; nothing here knows any.
+//! brings a pipeline of their own brings its names and its handlers; nothing here knows any. The loop is
+//! boxed, so that a `main` around it stays a shallow type.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -9,6 +10,7 @@ use std::error::Error;
 use aws_config::SdkConfig;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json};
+use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 use store::dead_letter::Policy;
 use store::{migrate, pool};
@@ -35,6 +37,16 @@ pub struct Start {
 }
 
 impl Start {
+    /// Connections of the handler's own, at most `max`, for what its `prepare` reads and writes. Those of
+    /// the engine are for completions, which must not wait for a `prepare`.
+    ///
+    /// # Errors
+    ///
+    /// The settings of the database can not be understood.
+    pub async fn connections(&self, max: u32) -> Result<PgPool, store::Error> {
+        pool::connect(&self.settings.database.url, max).await
+    }
+
     /// The artifacts of its jobs.
     ///
     /// # Errors
@@ -82,7 +94,7 @@ pub async fn consumer<H: Handler>(
     let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
     let queue = Sqs::new(aws::sqs(&aws), &settings.queue_url);
     let engine = Engine::new(db, queue, handler, Limits::from(&settings));
-    consumer::serve(&engine, settings.function_timeout).await
+    Box::pin(consumer::serve(&engine, settings.function_timeout)).await
 }
 
 /// A relay: sends the events of `destinations`, which must be those of `QUEUE_URLS`.
@@ -103,16 +115,26 @@ pub async fn relay(destinations: &[impl AsRef<str> + Sync]) -> Result<(), Failed
         let report = relay.run(left.remaining()).await.map_err(failed)?;
         Ok::<_, Failed>(serde_json::to_value(report)?)
     };
-    lambda_runtime::run(service_fn(run)).await
+    Box::pin(lambda_runtime::run(service_fn(run))).await
 }
 
-/// A dead-letter function: judges what lies in the dead-letter queues of the destinations in `policies`,
-/// which must be those of `QUEUE_URLS`.
+/// A dead-letter function: judges what lies in the dead-letter queues of `destinations`, which must be
+/// those of `QUEUE_URLS`. A job with attempts left goes back to work.
 ///
 /// # Errors
 ///
 /// The settings are wrong, or the Lambda runtime gives up.
-pub async fn dead_letter(policies: &BTreeMap<String, Policy>) -> Result<(), Failed> {
+pub async fn dead_letter(destinations: &[impl AsRef<str> + Sync]) -> Result<(), Failed> {
+    let policies = destinations.iter().map(|name| (name.as_ref().to_owned(), Policy::default()));
+    dead_letter_by(&policies.collect()).await
+}
+
+/// The same with a policy for each destination.
+///
+/// # Errors
+///
+/// As [`dead_letter`].
+pub async fn dead_letter_by(policies: &BTreeMap<String, Policy>) -> Result<(), Failed> {
     telemetry::init();
     let DeadLetterSettings { database, queue_urls, .. } = DeadLetterSettings::from_env().map_err(failed)?;
     let sqs = aws::sqs(&aws::load().await);
@@ -120,7 +142,7 @@ pub async fn dead_letter(policies: &BTreeMap<String, Policy>) -> Result<(), Fail
     let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
     let dead_letter = DeadLetter::new(db, lanes);
     let judge = async |event: LambdaEvent<Value>| dead_letter.handle(&event.payload).await.map_err(failed);
-    lambda_runtime::run(service_fn(judge)).await
+    Box::pin(lambda_runtime::run(service_fn(judge))).await
 }
 
 /// A migrator: brings the protocol's schema up to this release, then that of the pipeline, and says which
@@ -138,5 +160,5 @@ pub async fn migrator(own: &Migrator) -> Result<(), Failed> {
         let own = migrate::migrate_own(&db, own).await.map_err(failed)?;
         Ok::<_, Failed>(json!({ "applied": protocol, "own": own }))
     };
-    lambda_runtime::run(service_fn(run)).await
+    Box::pin(lambda_runtime::run(service_fn(run))).await
 }

@@ -105,12 +105,12 @@ impl<H: Handler> HandlerKit<H> {
         jobs::state_of(&self.db, job).await
     }
 
-    /// Delivers the message of every unfinished job of the handler's destination, until none is left or a
-    /// round changes nothing. Answers how many are left.
+    /// Delivers the message of every unfinished job of the handler's destination, until none is left or none
+    /// is tried any more. Answers how many are left.
     pub async fn deliver_all(&self) -> usize {
         let mut left = self.unfinished().await;
         loop {
-            for job in &left {
+            for (job, _) in &left {
                 self.deliver(job).await;
             }
             let still = self.unfinished().await;
@@ -193,14 +193,15 @@ impl<H: Handler> HandlerKit<H> {
             .unwrap();
     }
 
-    async fn unfinished(&self) -> Vec<JobId> {
-        let ids: Vec<String> = sqlx::query_scalar(
-            "select job_id from job where destination = $1 and finished_at is null order by enqueued_at, job_id",
+    /// Every unfinished job, and how often it was tried.
+    async fn unfinished(&self) -> Vec<(JobId, i32)> {
+        let rows: Vec<(String, i32)> = sqlx::query_as(
+            "select job_id, attempt_count from job where destination = $1 and finished_at is null order by enqueued_at, job_id",
         )
         .bind(self.handler().job_type().destination)
         .fetch_all(&self.db)
         .await
         .unwrap();
-        ids.into_iter().map(|id| JobId::try_from(id).unwrap()).collect()
+        rows.into_iter().map(|(id, attempts)| (JobId::try_from(id).unwrap(), attempts)).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Migrations: each once, in order, and never a changed one.
 
-use sqlx::PgPool;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::{PgPool, SqlSafeStr};
 use store::Error;
 use store::migrate::{migrate, migrate_own};
 
@@ -52,7 +52,7 @@ async fn migration_of_a_newer_release_is_passed_over(db: PgPool) {
 
 #[sqlx::test(migrations = false)]
 async fn own_migrations_may_have_any_number_and_refer_to_the_tables_of_the_protocol(db: PgPool) {
-    let statement = "create table receipt (job_id text not null references job (job_id))".into();
+    let statement = "create table receipt (job_id text not null references job (job_id))".into_sql_str();
     let first = Migration::new(1, "receipts".into(), MigrationType::Simple, statement, false);
     let own = Migrator::with_migrations(vec![first]);
     migrate(&db).await.unwrap();
