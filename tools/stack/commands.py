@@ -5,7 +5,7 @@ import os
 import subprocess
 import unittest
 
-from . import aws, deploy, pgwire, postgres, prepare, process, scaffold, servers, state, template, tools
+from . import aws, deploy, pgwire, postgres, prepare, process, scaffold, servers, state, template, tools, walk
 from . import preflight as machine
 from .paths import HOME, PROJECT, STATE
 from .say import Failed, say
@@ -111,6 +111,11 @@ def new_destination(arguments):
     print(scaffold.block(_argument(arguments, "new-destination NAME")), end="")
 
 
+def follow_page(arguments):
+    """Does what a page says."""
+    walk.walk(_argument(arguments, "walk PAGE"))
+
+
 def watch(arguments):
     """Serves every function by name, rebuilt when its code changes."""
     now = _running()
@@ -190,6 +195,7 @@ COMMANDS = {
     "new-template": new_template,
     "new-destination": new_destination,
     "watch": watch,
+    "walk": follow_page,
     "down": down,
     "run": run,
     "demo": demo,
@@ -198,7 +204,7 @@ COMMANDS = {
     "selftest": selftest,
 }
 
-WITH_TOOLS = {up, deploy_again, dev, invoke, logs, watch, demo, check_template, selftest}
+WITH_TOOLS = {up, deploy_again, dev, invoke, logs, watch, follow_page, demo, check_template, selftest}
 """Commands that run in the tools' virtual environment."""
 
 

@@ -1,5 +1,7 @@
 //! What the pipeline promises, by the testing kit for handlers.
 
+#![allow(clippy::unwrap_used, reason = "a fixture that fails is a failed test")]
+
 use domain::{JobId, JobStatus};
 use orders::announce::AnnouncementHandler;
 use orders::order::{Order, Placed, announcement_job, place, receipt_job};
