@@ -20,7 +20,7 @@ Usage: python3 -m tools.stack COMMAND
   new-template PIPELINE DESTINATION …
                            write the template of a pipeline of your own; docs/extending.md says the rest
   new-destination NAME     write the block of one more destination for such a template
-  walk PAGE                do what a page of documentation says, in a copy of the project
+  walk PAGE …              do what a page of documentation says, in a copy of the project
   check-template           lint template.yaml and its translation, and test their relations
   selftest                 run the tests of this package
   help                     this text

@@ -112,8 +112,10 @@ def new_destination(arguments):
 
 
 def follow_page(arguments):
-    """Does what a page says."""
-    walk.walk(_argument(arguments, "walk PAGE"))
+    """Does what pages say, one after the other."""
+    _argument(arguments, "walk PAGE …")
+    for page in arguments:
+        walk.walk(page)
 
 
 def watch(arguments):

@@ -1,8 +1,8 @@
 """Writes the template of a pipeline of one's own: what every pipeline has, and a block for each destination.
 
 The functions are the binaries of one package of this workspace, by their names: `PIPELINE-relay`,
-`PIPELINE-dead-letter`, `PIPELINE-migrator` and, for each destination, `DESTINATION-consumer`; the reconciler
-is Tailcar's own. What comes out is a beginning: it is edited like any template.
+`PIPELINE-dead-letter`, `PIPELINE-migrator` and, for each destination, `DESTINATION-consumer`; reconciler and operator
+are Tailcar's own. What comes out is a beginning: it is edited like any template.
 """
 
 import json

@@ -37,6 +37,8 @@ def blocks(page):
     for match in FENCE.finditer(page):
         named = FILE.search(page[: match.start()])
         language, text = match.groups()
+        if language == "mermaid":  # a picture
+            continue
         if language not in ("sh", "text") and not named:
             raise Failed(f"no line names the file of the {language} block that begins with {text.splitlines()[0]!r}")
         found.append(Block(language, text, named[1] if named else None))

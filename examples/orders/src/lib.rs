@@ -20,8 +20,8 @@ pub const RECEIPT: JobType = JobType::new("receipt").sent_to("receipts");
 /// Tells the shop that the receipt is out.
 pub const ANNOUNCEMENT: JobType = JobType::new("announcement").sent_to("webhooks").tried(12);
 
-/// Where they are sent. `template.yaml` has a queue for each; a test holds the two together.
-pub const DESTINATIONS: [&str; 2] = [RECEIPT.destination, ANNOUNCEMENT.destination];
+/// All of them. `template.yaml` has a queue for each of their destinations; a test holds the two together.
+pub const JOB_TYPES: [JobType; 2] = [RECEIPT, ANNOUNCEMENT];
 
 /// The tables of `migrations/`.
 pub static MIGRATIONS: Migrator = sqlx::migrate!();

@@ -7,7 +7,7 @@ use orders::announce::AnnouncementHandler;
 use orders::order::{Order, Placed, announcement_job, place, receipt_job};
 use orders::outside::{Outside, Recorder};
 use orders::receipt::ReceiptHandler;
-use orders::{DESTINATIONS, MIGRATIONS};
+use orders::{JOB_TYPES, MIGRATIONS};
 use sqlx::PgPool;
 use testkit::HandlerKit;
 
@@ -129,5 +129,5 @@ async fn order_of_a_service_in_another_language_is_the_same_job(db: PgPool) {
 
 #[test]
 fn template_has_what_the_code_declares() {
-    testkit::template::assert_destinations(include_str!("../template.yaml"), &DESTINATIONS);
+    testkit::template::assert_job_types(include_str!("../template.yaml"), &JOB_TYPES);
 }

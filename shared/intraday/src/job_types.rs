@@ -25,6 +25,6 @@ mod tests {
     #[test]
     fn template_has_one_queue_for_each_destination_and_maps_it_everywhere() {
         let template = include_str!("../../../template.yaml");
-        testkit::template::assert_destinations(template, &DESTINATIONS);
+        testkit::template::assert_job_types(template, &ALL);
     }
 }

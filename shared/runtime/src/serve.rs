@@ -4,10 +4,11 @@
 //! brings a pipeline of their own brings its names and its handlers; nothing here knows any. The loop is
 //! boxed, so that a `main` around it stays a shallow type.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
 use aws_config::SdkConfig;
+use domain::JobType;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json};
 use sqlx::PgPool;
@@ -97,16 +98,15 @@ pub async fn consumer<H: Handler>(
     Box::pin(consumer::serve(&engine, settings.function_timeout)).await
 }
 
-/// A relay: sends the events of `destinations`, which must be those of `QUEUE_URLS`.
+/// A relay: sends the events of the destinations of `job_types`, which must be those of `QUEUE_URLS`.
 ///
 /// # Errors
 ///
 /// The settings are wrong, or the Lambda runtime gives up.
-pub async fn relay(destinations: &[impl AsRef<str> + Sync]) -> Result<(), Failed> {
+pub async fn relay(job_types: &[JobType]) -> Result<(), Failed> {
     telemetry::init();
-    let RelaySettings { database, function_timeout, .. } = RelaySettings::from_env().map_err(failed)?;
-    let destinations: Vec<String> = destinations.iter().map(|name| name.as_ref().to_owned()).collect();
-    let settings = Settings::from_env(&destinations, function_timeout).map_err(failed)?;
+    let RelaySettings { database, function_timeout } = RelaySettings::from_env().map_err(failed)?;
+    let settings = Settings::from_env(&destinations(job_types), function_timeout).map_err(failed)?;
     let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
     let sqs = relay::sqs::Sqs::new(&aws::load().await, settings.send_timeout);
     let relay = Relay::new(db, sqs, settings);
@@ -118,14 +118,20 @@ pub async fn relay(destinations: &[impl AsRef<str> + Sync]) -> Result<(), Failed
     Box::pin(lambda_runtime::run(service_fn(run))).await
 }
 
-/// A dead-letter function: judges what lies in the dead-letter queues of `destinations`, which must be
-/// those of `QUEUE_URLS`. A job with attempts left goes back to work.
+/// The destinations of `job_types`, each once: several types may share one.
+fn destinations(job_types: &[JobType]) -> Vec<String> {
+    let names: BTreeSet<&str> = job_types.iter().map(|job_type| job_type.destination).collect();
+    names.into_iter().map(str::to_owned).collect()
+}
+
+/// A dead-letter function: judges what lies in the dead-letter queues of the destinations of `job_types`,
+/// which must be those of `QUEUE_URLS`. A job with attempts left goes back to work.
 ///
 /// # Errors
 ///
 /// The settings are wrong, or the Lambda runtime gives up.
-pub async fn dead_letter(destinations: &[impl AsRef<str> + Sync]) -> Result<(), Failed> {
-    let policies = destinations.iter().map(|name| (name.as_ref().to_owned(), Policy::default()));
+pub async fn dead_letter(job_types: &[JobType]) -> Result<(), Failed> {
+    let policies = destinations(job_types).into_iter().map(|name| (name, Policy::default()));
     dead_letter_by(&policies.collect()).await
 }
 

@@ -1,34 +1,54 @@
-//! A SAM template as text, held together with the destinations that code declares.
+//! A SAM template as text, held together with the job types that code declares.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use domain::JobType;
 use serde_json::{Map, Value};
 
-/// Holds `template` to exactly these destinations: each has a queue `…-NAME` and a dead-letter queue
-/// `…-NAME-dead-letter`, and every `QUEUE_URLS` maps each of them once, and no other.
+/// Holds `template` to exactly the destinations of `job_types`.
+///
+/// Each has a queue `…-NAME` and a dead-letter queue `…-NAME-dead-letter`; every `QUEUE_URLS` maps each of
+/// them, and no other; and a queue delivers a message more often than any of its jobs is tried, with two
+/// deliveries to spare, so that a job which is merely waiting never reaches the dead-letter queue.
 ///
 /// # Panics
 ///
 /// When it does not; the message names the difference.
-pub fn assert_destinations(template: &str, destinations: &[&str]) {
-    let declared: BTreeSet<String> = destinations.iter().map(|name| (*name).to_owned()).collect();
+pub fn assert_job_types(template: &str, job_types: &[JobType]) {
+    let declared: BTreeSet<&str> = job_types.iter().map(|job_type| job_type.destination).collect();
+    let queues = queues(template);
     let dead = declared.iter().map(|name| format!("{name}-dead-letter"));
-    let expected: BTreeSet<String> = declared.iter().cloned().chain(dead).collect();
-    assert_eq!(queues(template), expected, "queues of the template, and what the code declares");
+    let expected: BTreeSet<String> = declared.iter().map(ToString::to_string).chain(dead).collect();
+    let found: BTreeSet<String> = queues.keys().map(ToString::to_string).collect();
+    assert_eq!(found, expected, "queues of the template, and what the code declares");
+
+    for job_type in job_types {
+        let receives = queues[job_type.destination].unwrap_or_default();
+        let (name, attempts) = (job_type.name, job_type.max_attempts);
+        assert!(
+            receives > attempts + 2,
+            "{name} jobs are tried {attempts} times, maxReceiveCount is {receives}"
+        );
+    }
 
     let mappings = mappings(template);
     assert!(!mappings.is_empty(), "the template has no QUEUE_URLS");
-    for mapping in mappings {
-        let mapped: BTreeSet<String> = mapping.keys().cloned().collect();
+    for mapping in &mappings {
+        let mapped: BTreeSet<&str> = mapping.keys().map(String::as_str).collect();
         assert_eq!(mapped, declared, "a QUEUE_URLS of the template, and what the code declares");
     }
 }
 
-/// The names of the template's queues after the stack's.
-fn queues(template: &str) -> BTreeSet<String> {
-    let named =
-        template.lines().filter_map(|line| line.trim().strip_prefix("QueueName: !Sub ${AWS::StackName}-"));
-    named.map(|name| name.trim().to_owned()).collect()
+/// The template's queues by their names after the stack's, each with its `maxReceiveCount`.
+fn queues(template: &str) -> BTreeMap<&str, Option<i32>> {
+    let blocks = template.split("QueueName: !Sub ${AWS::StackName}-").skip(1);
+    let queues = blocks.filter_map(|block| {
+        let name = block.split_whitespace().next()?;
+        let (_, count) = block.split_once("maxReceiveCount: ").unzip();
+        let digits = count.map(|text| text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+        Some((name, digits.and_then(|digits| digits.parse().ok())))
+    });
+    queues.collect()
 }
 
 /// Every JSON object that follows a `QUEUE_URLS`.
@@ -47,8 +67,10 @@ fn mappings(template: &str) -> Vec<Map<String, Value>> {
 mod tests {
     use super::*;
 
+    const MAIL: JobType = JobType::new("mail");
     const TEMPLATE: &str = r#"
       QueueName: !Sub ${AWS::StackName}-mail
+      RedrivePolicy: { deadLetterTargetArn: !GetAtt Dead.Arn, maxReceiveCount: 20 }
       QueueName: !Sub ${AWS::StackName}-mail-dead-letter
           QUEUE_URLS: !Sub '{"mail": "${MailQueue}"}'
           QUEUE_URLS: !Sub >-
@@ -56,19 +78,25 @@ mod tests {
     "#;
 
     #[test]
-    fn template_of_the_declared_destinations_passes() {
-        assert_destinations(TEMPLATE, &["mail"]);
+    fn template_of_the_declared_job_types_passes() {
+        assert_job_types(TEMPLATE, &[MAIL, JobType::new("reminder").sent_to("mail")]);
     }
 
     #[test]
     #[should_panic(expected = "queues of the template")]
     fn destination_without_a_queue_is_found() {
-        assert_destinations(TEMPLATE, &["mail", "fax"]);
+        assert_job_types(TEMPLATE, &[MAIL, JobType::new("fax")]);
     }
 
     #[test]
     #[should_panic(expected = "a QUEUE_URLS of the template")]
     fn destination_that_one_mapping_leaves_out_is_found() {
-        assert_destinations(&TEMPLATE.replacen("\"mail\"", "\"fax\"", 1), &["mail"]);
+        assert_job_types(&TEMPLATE.replacen("\"mail\"", "\"fax\"", 1), &[MAIL]);
+    }
+
+    #[test]
+    #[should_panic(expected = "mail jobs are tried 18 times, maxReceiveCount is 20")]
+    fn queue_that_gives_up_before_its_jobs_do_is_found() {
+        assert_job_types(TEMPLATE, &[MAIL.tried(18)]);
     }
 }

@@ -2,5 +2,5 @@
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), runtime::serve::Failed> {
-    runtime::serve::dead_letter(&orders::DESTINATIONS).await
+    runtime::serve::dead_letter(&orders::JOB_TYPES).await
 }

@@ -2,5 +2,5 @@
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), runtime::serve::Failed> {
-    runtime::serve::relay(&orders::DESTINATIONS).await
+    runtime::serve::relay(&orders::JOB_TYPES).await
 }
