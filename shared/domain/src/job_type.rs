@@ -27,7 +27,7 @@ const MAX_ATTEMPTS: i32 = 8;
 pub struct JobType {
     /// What its jobs are called: the first field of their identity, and the type of their events.
     pub name: &'static str,
-    /// The destination whose queue wakes the consumer.
+    /// The destination whose queue wakes the consumer; that of this type alone.
     pub destination: &'static str,
     /// Attempts in one redrive generation; at least 1, and less than the queue's `maxReceiveCount` by
     /// more than 2.

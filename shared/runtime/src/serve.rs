@@ -118,7 +118,7 @@ pub async fn relay(job_types: &[JobType]) -> Result<(), Failed> {
     Box::pin(lambda_runtime::run(service_fn(run))).await
 }
 
-/// The destinations of `job_types`, each once: several types may share one.
+/// The destinations of `job_types`, each once.
 fn destinations(job_types: &[JobType]) -> Vec<String> {
     let names: BTreeSet<&str> = job_types.iter().map(|job_type| job_type.destination).collect();
     names.into_iter().map(str::to_owned).collect()

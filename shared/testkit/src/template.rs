@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::JobType;
 use serde_json::{Map, Value};
 
-/// Holds `template` to exactly the destinations of `job_types`.
+/// Holds `template` to exactly the destinations of `job_types`, each of which has one of its own.
 ///
-/// Each has a queue `…-NAME` and a dead-letter queue `…-NAME-dead-letter`; every `QUEUE_URLS` maps each of
+/// A destination has a queue `…-NAME` and a dead-letter queue `…-NAME-dead-letter`; every `QUEUE_URLS` maps each of
 /// them, and no other; and a queue delivers a message more often than any of its jobs is tried, with two
 /// deliveries to spare, so that a job which is merely waiting never reaches the dead-letter queue.
 ///
@@ -16,6 +16,11 @@ use serde_json::{Map, Value};
 /// When it does not; the message names the difference.
 pub fn assert_job_types(template: &str, job_types: &[JobType]) {
     let declared: BTreeSet<&str> = job_types.iter().map(|job_type| job_type.destination).collect();
+    assert_eq!(
+        declared.len(),
+        job_types.len(),
+        "two job types have one destination, whose consumer does one"
+    );
     let queues = queues(template);
     let dead = declared.iter().map(|name| format!("{name}-dead-letter"));
     let expected: BTreeSet<String> = declared.iter().map(ToString::to_string).chain(dead).collect();
@@ -79,13 +84,19 @@ mod tests {
 
     #[test]
     fn template_of_the_declared_job_types_passes() {
-        assert_job_types(TEMPLATE, &[MAIL, JobType::new("reminder").sent_to("mail")]);
+        assert_job_types(TEMPLATE, &[JobType::new("reminder").sent_to("mail")]);
     }
 
     #[test]
     #[should_panic(expected = "queues of the template")]
     fn destination_without_a_queue_is_found() {
         assert_job_types(TEMPLATE, &[MAIL, JobType::new("fax")]);
+    }
+
+    #[test]
+    #[should_panic(expected = "two job types have one destination")]
+    fn destination_of_two_job_types_is_found() {
+        assert_job_types(TEMPLATE, &[MAIL, JobType::new("reminder").sent_to("mail")]);
     }
 
     #[test]

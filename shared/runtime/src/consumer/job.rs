@@ -13,7 +13,7 @@ use super::handler::Failure;
 #[derive(Debug, thiserror::Error)]
 pub enum Unfit {
     /// The row's payload is not what the handler reads.
-    #[error("the payload is not that of a {job_type} job")]
+    #[error("the payload is not what {job_type} jobs have")]
     Payload {
         /// The job's type.
         job_type: &'static str,
@@ -22,7 +22,7 @@ pub enum Unfit {
         source: serde_json::Error,
     },
     /// The job was sent to a destination whose handler does other jobs.
-    #[error("the consumer of {destination} does {done} jobs, and this one is a {found}")]
+    #[error("the consumer of {destination} does {done} jobs, not {found} jobs")]
     Type {
         /// The destination.
         destination: &'static str,

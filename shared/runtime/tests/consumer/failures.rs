@@ -161,7 +161,7 @@ async fn payload_that_can_not_be_read_is_dead_before_the_handler_is_asked(db: Pg
     assert_eq!(dead_reason_of(&db, &id).await.as_deref(), Some("BAD_PAYLOAD"));
     assert!(bench.prepared().is_empty());
     let error = row(&db, &id).await["last_error"].as_str().unwrap().to_owned();
-    assert!(error.starts_with("the payload is not that of a news job: invalid type"), "{error}");
+    assert!(error.starts_with("the payload is not what news jobs have: invalid type"), "{error}");
 }
 
 #[sqlx::test(migrations = "../../migrations")]
@@ -173,5 +173,5 @@ async fn job_of_another_type_is_dead_and_says_who_sent_it_here(db: PgPool) {
 
     assert_eq!(dead_reason_of(&db, &id).await.as_deref(), Some("UNKNOWN_JOB_TYPE"));
     let error = row(&db, &id).await["last_error"].clone();
-    assert_eq!(error, "the consumer of news does news jobs, and this one is a fax");
+    assert_eq!(error, "the consumer of news does news jobs, not fax jobs");
 }
