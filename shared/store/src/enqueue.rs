@@ -131,7 +131,7 @@ pub async fn enqueue(tx: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Enque
 /// It is the call for every Rust service that writes to this database, inside whatever transaction its
 /// own rows are written in:
 ///
-/// ```no_run
+/// ```
 /// # use domain::JobType;
 /// # use serde_json::json;
 /// use sqlx::PgPool;
@@ -147,6 +147,16 @@ pub async fn enqueue(tx: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Enque
 ///     tx.commit().await?;
 ///     Ok(())
 /// }
+///
+/// # #[tokio::main]
+/// # async fn main() {
+/// # testkit::pools::scratch(async |db| {
+/// #     sqlx::query("create table purchase (order_id text primary key)").execute(&db).await.unwrap();
+/// place(&db, "A-17").await.unwrap();
+/// #     let events: i64 = sqlx::query_scalar("select count(*) from outbox_event").fetch_one(&db).await.unwrap();
+/// #     assert_eq!(events, 1);
+/// # }).await;
+/// # }
 /// ```
 ///
 /// # Errors

@@ -4,26 +4,36 @@
 //! schemas there. Jobs are enqueued, claimed and completed by the product's own statements; only time is
 //! moved by hand.
 //!
-//! ```no_run
-//! # use runtime::consumer::{Failure, Handler, Job};
-//! # use serde_json::json;
-//! # use store::enqueue::NewJob;
+//! ```
 //! # use domain::JobType;
-//! # struct Greeter;
+//! # use runtime::consumer::{Failure, Handler, Job};
+//! # use serde_json::{Value, json};
+//! # use sqlx::migrate::{Migration, MigrationType, Migrator};
+//! # use sqlx::{PgConnection, SqlSafeStr};
+//! # use store::enqueue::NewJob;
 //! # const GREETING: JobType = JobType::new("greeting");
-//! # static MIGRATIONS: sqlx::migrate::Migrator = sqlx::migrate::Migrator::DEFAULT;
+//! # #[derive(Debug)]
+//! # struct Greeter;
 //! # impl Handler for Greeter {
-//! #     type Payload = serde_json::Value;
+//! #     type Payload = Value;
 //! #     type Prepared = ();
 //! #     fn job_type(&self) -> JobType { GREETING }
-//! #     async fn prepare(&self, _: &Job<serde_json::Value>) -> Result<(), Failure> { Ok(()) }
-//! #     async fn apply(&self, _: &mut sqlx::PgConnection, _: &Job<serde_json::Value>, (): ()) -> Result<(), Failure> { Ok(()) }
+//! #     async fn prepare(&self, _: &Job<Value>) -> Result<(), Failure> { Ok(()) }
+//! #     async fn apply(&self, tx: &mut PgConnection, job: &Job<Value>, (): ()) -> Result<(), Failure> {
+//! #         sqlx::query("insert into greeting values ($1)").bind(job.id().as_str()).execute(tx).await?;
+//! #         Ok(())
+//! #     }
 //! # }
 //! # fn greeting(name: &str) -> NewJob {
 //! #     NewJob::new(&GREETING, GREETING.identity().text("name", name), json!({ "name": name }))
 //! # }
-//! # async fn test(db: sqlx::PgPool) {
-//! let kit = testkit::HandlerKit::new(db, &MIGRATIONS, Greeter).await;
+//! # #[tokio::main]
+//! # async fn main() {
+//! # let table = "create table greeting (job_id text primary key)".into_sql_str();
+//! # let first = Migration::new(1, "greetings".into(), MigrationType::Simple, table, false);
+//! # let migrations = Migrator::with_migrations(vec![first]);
+//! # testkit::pools::scratch(async |db| {
+//! let kit = testkit::HandlerKit::new(db, &migrations, Greeter).await;
 //! let job = kit.enqueue(&greeting("Ada")).await;
 //!
 //! kit.die_between_prepare_and_apply(&job).await;
@@ -32,6 +42,7 @@
 //!
 //! kit.assert_succeeded(&job).await;
 //! assert_eq!(kit.count("select count(*) from greeting").await, 1);
+//! # }).await;
 //! # }
 //! ```
 

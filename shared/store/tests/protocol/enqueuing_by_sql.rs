@@ -6,7 +6,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
-use store::enqueue::{NewJob, enqueue_one};
+use store::enqueue::{Enqueued, NewJob, enqueue, enqueue_one};
 use testkit::windows::{first_minute, opened};
 
 /// Identities of one run; each is compared in every way of writing it.
@@ -298,4 +298,37 @@ async fn writer_needs_no_right_but_to_execute_it(db: PgPool) {
             .unwrap();
     assert_eq!((real, own), (1, 0));
     tx.rollback().await.unwrap();
+}
+
+#[sqlx::test(migrations = "../../migrations")]
+async fn overlapping_calls_in_opposite_order_do_not_deadlock_whatever_language_they_come_from(db: PgPool) {
+    const MAIL: JobType = JobType::new("mail");
+    for round in 0..10 {
+        let numbers = || (0..40).map(|n| round * 100 + n);
+        let by_sql: Vec<String> =
+            numbers().map(|n| format!(r#"{{"n":{n}}}"#)).map(|id| mail(&id, &id)).collect();
+        let by_rust: Vec<NewJob> = numbers()
+            .rev()
+            .map(|n| NewJob::new(&MAIL, MAIL.identity().integer("n", n), json!({ "n": n })))
+            .collect();
+
+        let by_sql = async {
+            let mut tx = db.begin().await.unwrap();
+            let said = outcomes(&mut tx, &format!("[{}]", by_sql.join(",")), false).await.unwrap();
+            tx.commit().await.unwrap();
+            said
+        };
+        let by_rust = async {
+            let mut tx = db.begin().await.unwrap();
+            let said = enqueue(&mut tx, &by_rust).await.unwrap();
+            tx.commit().await.unwrap();
+            said
+        };
+        let (by_sql, by_rust) = futures::join!(by_sql, by_rust);
+
+        for (sql, rust) in by_sql.iter().zip(by_rust.iter().rev()) {
+            let once = (sql == "CREATED") != (*rust == Enqueued::Created);
+            assert!(once && *rust != Enqueued::Conflict, "{sql} {rust:?}");
+        }
+    }
 }
