@@ -27,7 +27,8 @@ pub async fn migrate(db: &PgPool) -> Result<Vec<String>, Error> {
 
 /// Applies what is missing of `own`, the migrations of a pipeline that stands on this one's tables.
 ///
-/// After [`migrate`], so that they may refer to the protocol's tables. They may have any numbers.
+/// After [`migrate`], so that they may refer to the protocol's tables. They may have any numbers, but a
+/// database has one such set: as it has one relay, it has one pipeline.
 ///
 /// # Errors
 ///
