@@ -11,6 +11,7 @@ pub mod dead_letter;
 pub mod operator;
 pub mod reconciler;
 pub mod relay;
+pub mod serve;
 pub mod settings;
 pub mod telemetry;
 pub mod time_left;
