@@ -97,8 +97,10 @@ async fn verdict(site: &Site) -> Result<[(&'static str, i64); 5]> {
     let unfinished = count("select count(*) from job where finished_at is null").await?;
     let victims: Vec<String> = sqlx::query_scalar(VICTIMS).fetch_all(db).await?;
     let halves = count(
-        "select count(*) from job full join outbox_event using (job_id, redrive_generation) \
-          where job.job_type is null or (outbox_event.event_id is null)",
+        "select (select count(*) from job where not exists (select from outbox_event event \
+                   where event.job_id = job.job_id and event.redrive_generation = job.redrive_generation)) \
+              + (select count(*) from outbox_event event where not exists (select from job \
+                   where job.job_id = event.job_id))",
     );
     let (applied_twice, contradictions) = match site.consumers {
         Consumers::Subject => {
