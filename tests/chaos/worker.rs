@@ -23,9 +23,9 @@ const HELD_MAX: usize = 3;
 /// Unfinished jobs above which the producer waits.
 const UNFINISHED_MAX: i64 = 200;
 /// What an operator waits between two redrives, in milliseconds.
-const OPERATOR_PAUSE: std::ops::Range<u64> = 500..3_000;
+const OPERATOR_PAUSE: std::ops::Range<u64> = 1_000..4_000;
 /// Jobs that one redrive takes.
-const REDRIVEN_MAX: u32 = 5;
+const REDRIVEN_MAX: u32 = 3;
 
 /// What it does.
 #[derive(Clone, Copy, Debug)]
