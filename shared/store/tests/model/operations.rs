@@ -92,6 +92,7 @@ fn some_operations() -> impl Strategy<Value = Vec<Operation>> {
         1 => relay(vec![Take, BackOff, Take]),
         2 => twice,
         2 => run_twice(),
+        2 => frozen_relays(),
     ]
 }
 
@@ -100,6 +101,20 @@ fn run_twice() -> impl Strategy<Value = Vec<Operation>> {
     (0..4_usize, select(Slot::FREE.to_vec())).prop_map(|(number, slot)| {
         let redrive = Operation::Redrive { slot, dry_run: false };
         vec![Operation::Forge(slot, 0), Operation::ClaimSuspect(number), Operation::Bury(number), redrive]
+    })
+}
+
+/// Two relays that read the same ring, and write when there is a later one.
+fn frozen_relays() -> impl Strategy<Value = Vec<Operation>> {
+    use Step::{Mark, Postpone, Read, Refuse, Release, Send, Take};
+    (0..2_usize, vec(0..4_usize, 1..3), select(vec![Refuse, Postpone])).prop_map(|(relay, messages, end)| {
+        let one = |step| Operation::Relay(relay, step);
+        let other = |step| Operation::Relay(1 - relay, step);
+        let mut operations = vec![one(Take), one(Read), one(Release)];
+        operations.extend([other(Take), other(Read), other(Send), other(Release)]);
+        operations.push(Operation::DeadLetter(messages, Policy::Return));
+        operations.extend([one(end), other(Mark)]);
+        operations
     })
 }
 

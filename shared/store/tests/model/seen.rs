@@ -7,10 +7,11 @@ use domain::Answer;
 use crate::outcome::Outcome;
 
 /// What every run with the usual settings must have met, as outcomes are written.
-const WANTED: [&str; 21] = [
+const WANTED: [&str; 22] = [
     "Lost",
     "Dead",
     "Waiting",
+    "Rows(0)",
     "Superseded",
     "Settled",
     "Held",
