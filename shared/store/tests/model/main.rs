@@ -32,7 +32,7 @@ use crate::seen::Seen;
 const CASES: u32 = 64;
 const STEPS: usize = 40;
 /// Draws cases that come to every interesting place; which ones those are is for [`Seen`] to say.
-const SEED: u64 = 2;
+const SEED: u64 = 1;
 
 #[sqlx::test(migrations = "../../migrations")]
 async fn store_moves_every_row_as_the_reference_says_whatever_the_interleaving(db: PgPool) {

@@ -1,6 +1,6 @@
 //! What can happen, and how often it is drawn.
 //!
-//! Messages and claims are named by a number that counts round what there is at that moment, so that a
+//! Messages, oldest first, and claims, newest first, are numbered round what there is, so that a
 //! sequence still means something when parts of it are left out.
 
 use proptest::collection::vec;

@@ -76,7 +76,7 @@ impl Real {
     }
 
     fn claim(&self, number: usize) -> Option<&Claim> {
-        self.claims.get(number.checked_rem(self.claims.len())?)
+        self.claims.iter().rev().nth(number.checked_rem(self.claims.len())?)
     }
 
     /// As a handler's end: the effect and the completion in one transaction, the window looked at in it.

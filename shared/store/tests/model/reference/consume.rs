@@ -129,9 +129,15 @@ impl Reference {
         self.claims.push(held);
     }
 
-    /// The claim that `number` means, and its name, if it still holds its job.
+    /// The name of the claim that `number` means: 0 is the newest.
+    pub fn claim_of(&self, number: usize) -> Option<usize> {
+        let claims = self.claims.len();
+        number.checked_rem(claims).map(|place| claims - 1 - place)
+    }
+
+    /// The job of the claim that `number` means, if that claim still holds it.
     fn holding(&self, number: usize) -> Result<Slot, Outcome> {
-        let name = number.checked_rem(self.claims.len()).ok_or(Outcome::Nothing)?;
+        let name = self.claim_of(number).ok_or(Outcome::Nothing)?;
         let held = self.claims[name];
         let job = &self.jobs[&held.slot];
         let fence = (job.status, job.holder, job.attempts, job.generation);
