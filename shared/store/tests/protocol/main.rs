@@ -6,6 +6,7 @@ mod artifacts;
 mod claim_answers;
 mod enqueuing;
 mod migrations;
+mod other_transitions;
 mod rivals;
 mod schema;
 mod transitions;
