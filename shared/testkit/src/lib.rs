@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a fixture that fails is a failed test")]
 
+pub mod damage;
 pub mod handler;
 pub mod inbox;
 pub mod jobs;
