@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a fixture that fails is a failed test")]
 
+pub mod bucket;
 pub mod inbox;
 pub mod jobs;
 pub mod outbox;
@@ -13,5 +14,6 @@ pub mod pools;
 pub mod queues;
 pub mod windows;
 
+pub use bucket::TwinBucket;
 pub use inbox::Inbox;
 pub use queues::{Fault, Health, Queues};

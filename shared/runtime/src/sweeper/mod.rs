@@ -19,6 +19,8 @@ pub mod request;
 mod run;
 pub mod s3;
 
+use std::time::Duration;
+
 use sqlx::PgPool;
 
 pub use bucket::{Bucket, BucketError};
@@ -44,6 +46,8 @@ pub enum Error {
 /// Of the time at the start, the part that is kept for a page's end: with less left none is begun. Dying
 /// in the middle of one harms nobody.
 const PAGE_SHARE: u32 = 5;
+/// At least so much of it.
+const PAGE_TIME_MIN: Duration = Duration::from_secs(1);
 
 /// Does one run.
 ///
@@ -58,7 +62,7 @@ pub async fn run<B: Bucket>(
     time: TimeLeft,
 ) -> Result<Report, Error> {
     let report = Report { dry_run: !policy.delete, ..Report::default() };
-    let page_time = time.remaining() / PAGE_SHARE;
+    let page_time = (time.remaining() / PAGE_SHARE).max(PAGE_TIME_MIN);
     // On the heap: the futures of a page are nested too deeply for the compiler to lay them out in a caller.
     Box::pin(run::Run { db, bucket, policy, time, page_time, report }.all(order)).await
 }
