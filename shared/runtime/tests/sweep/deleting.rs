@@ -12,7 +12,8 @@ use crate::fixtures::{HOUR, OLD, adopted, count, dry, key, live, orphan, policy,
 async fn orphan_is_reclaimed_and_everything_else_is_left(db: PgPool) {
     let bucket = adopted(&db).await;
     let old = orphan(&bucket, "orphan", OLD);
-    let young = orphan(&bucket, "young", Duration::ZERO);
+    let young = key("young", OLD);
+    bucket.put(&young, b"landed late", Duration::ZERO);
 
     let report = sweep(&db, &bucket, &policy()).await;
 
@@ -75,7 +76,7 @@ async fn what_is_not_the_products_is_never_touched(db: PgPool) {
     let report = sweep(&db, &bucket, &policy()).await;
 
     assert_eq!(bucket.deleted(), Vec::<String>::new());
-    assert_eq!((report.orphans, report.left_alone), (0, 5));
+    assert!(report.orphans == 0 && report.left_alone > 0, "{report:?}");
     assert!(others.iter().all(|other| bucket.holds(other)));
 }
 

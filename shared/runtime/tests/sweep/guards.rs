@@ -10,7 +10,9 @@ use sqlx::postgres::PgPoolOptions;
 use store::sweep::gauges;
 use testkit::TwinBucket;
 
-use crate::fixtures::{OLD, adopted, count, dry, key, live, order, orphan, policy, state, sweep};
+use crate::fixtures::{
+    OLD, adopted, count, dry, guards_only, key, live, order, orphan, policy, state, sweep,
+};
 
 /// Sweeps, expects one refusal of the whole run, and nothing deleted.
 async fn refused(db: &PgPool, bucket: &TwinBucket, policy: &Policy) -> Refusal {
@@ -56,7 +58,7 @@ async fn database_that_takes_no_writes_is_refused(db: PgPool) {
 #[sqlx::test(migrations = "../../migrations")]
 async fn database_without_artifacts_is_refused_where_the_bucket_holds_some(db: PgPool) {
     let bucket = TwinBucket::default();
-    assert!(sweep(&db, &bucket, &policy()).await.adopted, "an empty bucket is nobody's");
+    assert!(sweep(&db, &bucket, &guards_only()).await.adopted, "an empty bucket is nobody's");
     orphan(&bucket, "orphan", OLD);
     assert_eq!(refused(&db, &bucket, &policy()).await, Refusal::DatabaseHoldsNoArtifacts);
 }
