@@ -78,6 +78,15 @@ impl Stand {
     ///
     /// A server refuses.
     pub async fn world(&self, name: &str) -> Result<World> {
+        self.world_with(name, RECEIVES_MAX).await
+    }
+
+    /// The same, with queues that give a message up after `receives_max` receives.
+    ///
+    /// # Errors
+    ///
+    /// A server refuses.
+    pub async fn world_with(&self, name: &str, receives_max: u32) -> Result<World> {
         let id = format!("{name}-{}", &Uuid::new_v4().simple().to_string()[..8]);
         let folder = self.folder.join(&id);
         std::fs::create_dir_all(&folder)?;
@@ -89,7 +98,7 @@ impl Stand {
         for destination in DESTINATIONS {
             let visibility = u32::try_from(VISIBILITY.as_secs())?;
             let pair =
-                Queue::create(&self.sqs, &format!("{id}-{destination}"), visibility, RECEIVES_MAX).await?;
+                Queue::create(&self.sqs, &format!("{id}-{destination}"), visibility, receives_max).await?;
             queues.insert(destination, pair);
         }
         self.s3.create_bucket().bucket(&id).send().await?;
