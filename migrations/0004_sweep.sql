@@ -29,10 +29,10 @@ create table sweep_lap (
     lap          text        not null,
     dry_run      boolean     not null,
     step         bigint      not null default 0,
-    cursor_key   text        not null default '',
-    until_key    text,
+    cursor_key   text collate "C" not null default '',
+    until_key    text collate "C",
     started_at   timestamptz,
-    swept_from   text        not null default '',
+    swept_from   text collate "C" not null default '',
     checksums    boolean     not null default false,
     requested_by text,
     requested_why text,
@@ -56,7 +56,7 @@ comment on column sweep_lap.swept_from is 'The swept-through mark: every hour be
 comment on column sweep_lap.finished_at is 'When the newest lap ended.';
 
 create table pending_deletion (
-    key           text        not null,
+    key           text collate "C" not null,
     etag          text        not null,
     attempt_count integer     not null default 0,
     last_error    text,
@@ -76,7 +76,7 @@ comment on column pending_deletion.etag is 'The object as it was listed; another
 create index pending_deletion_next on pending_deletion (tried_at nulls first, key);
 
 create table artifact_damage (
-    key           text        not null,
+    key           text collate "C" not null,
     kind          text        not null,
     detail        text        not null,
     first_seen_at timestamptz not null default now(),
@@ -108,9 +108,6 @@ comment on column sweep_run.orphans is 'Objects without a row; of them reclaimed
 comment on column sweep_run.refused is 'Guards that refused: pages skipped, or the whole run.';
 comment on column sweep_run.missing is 'Rows without an object that this run met.';
 comment on column sweep_run.report is 'The whole answer of the run.';
-
--- Rows in the order in which S3 lists keys, whatever the database's collation.
-create index artifact_in_bucket_order on artifact (key collate "C");
 
 -- Jobs the janitor may remove, oldest first. Not over status, which would cost claims their HOT updates.
 create index job_retirable on job (finished_at, job_id)

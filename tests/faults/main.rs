@@ -9,6 +9,7 @@ mod hold;
 mod points;
 mod reference;
 mod report;
+mod sweep;
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -52,6 +53,7 @@ async fn main() -> Result<()> {
         .into_iter()
         .chain(hold::all(&stand))
         .chain(points::all(&stand, extent, &passed))
+        .chain(sweep::all(&stand, extent, &passed))
         .filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|word| name.contains(word.as_str())))
         .collect();
     let mut findings = run(scenarios).await;
