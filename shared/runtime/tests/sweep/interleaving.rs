@@ -19,7 +19,7 @@ use crate::fixtures::{OLD, adopted, key, order, policy, state};
 
 const ROUNDS: u64 = 2_000;
 /// A statement that waits for a step of somebody else gives up: only one step is made at a time.
-const LOCK_TIMEOUT: &str = "5ms";
+const LOCK_TIMEOUT: &str = "1ms";
 const KEYS_OF_A_WRITER_MAX: u32 = 4;
 
 /// Somebody who writes one artifact, and tries again under a new key when its key was taken.
@@ -151,10 +151,10 @@ async fn play(seed: u64, db: &PgPool, impatient: &PgPool, bucket: &TwinBucket, t
         .collect();
     let mut sweepers = [Sweeping::Nothing, Sweeping::Nothing];
     while writers.iter().any(|writer| !writer.is_over()) {
-        match random.usize(0..8) {
-            actor @ 0..=2 if random.u32(0..25) == 0 => writers[actor].die().await,
-            actor @ 0..=2 => tally.collided += u32::from(writers[actor].step(db, bucket).await),
-            actor @ 3..=6 => {
+        match random.usize(0..12) {
+            actor @ 0..=7 if random.u32(0..25) == 0 => writers[actor % 3].die().await,
+            actor @ 0..=7 => tally.collided += u32::from(writers[actor % 3].step(db, bucket).await),
+            actor @ 8..=10 => {
                 let gave_way = sweepers[actor % 2].step(impatient, bucket, &round).await;
                 tally.gave_way += u32::from(gave_way);
             }
@@ -162,7 +162,7 @@ async fn play(seed: u64, db: &PgPool, impatient: &PgPool, bucket: &TwinBucket, t
             _ => {}
         }
     }
-    for _ in 0..6 {
+    for _ in 0..4 {
         for sweeper in &mut sweepers {
             sweeper.step(impatient, bucket, &round).await;
         }
