@@ -162,7 +162,8 @@ async fn play(seed: u64, db: &PgPool, impatient: &PgPool, bucket: &TwinBucket, t
             _ => {}
         }
     }
-    for _ in 0..4 {
+    // Ends what each is at, and a whole look, claim and deletion after it.
+    for _ in 0..6 {
         for sweeper in &mut sweepers {
             sweeper.step(impatient, bucket, &round).await;
         }
