@@ -60,7 +60,7 @@ impl Move {
         match self {
             Self::Expire => run(db, "update job set max_age = interval '1 hour' where job_id = $1", id).await,
             Self::Exhaust => {
-                run(db, "update job set attempt_count = max_attempts where job_id = $1", id).await
+                run(db, "update job set attempt_count = max_attempts where job_id = $1", id).await;
             }
             Self::Ring | Self::Return | Self::DeadLetter => publish(db, id).await,
             Self::Refuse | Self::Redrive | Self::Dismiss => {}
