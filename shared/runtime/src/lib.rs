@@ -8,6 +8,8 @@ pub mod artifacts;
 pub mod aws;
 pub mod consumer;
 pub mod dead_letter;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod janitor;
 pub mod operator;
 pub mod reconciler;
