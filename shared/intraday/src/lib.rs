@@ -16,6 +16,7 @@ pub mod feeds;
 mod fixture;
 pub mod input_fault;
 pub mod instant;
+pub mod lag;
 pub mod news;
 pub mod news_revision;
 pub mod price;

@@ -8,6 +8,8 @@ pub mod artifacts;
 pub mod aws;
 pub mod consumer;
 pub mod dead_letter;
+pub mod metrics;
+pub mod monitor;
 pub mod operator;
 pub mod reconciler;
 pub mod relay;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 mod repair;
 
-pub use repair::{DeadLetterSettings, ReconcilerSettings};
+pub use repair::{DeadLetterSettings, MonitorSettings, ReconcilerSettings};
 
 /// How many prepares of one batch run side by side unless `PREPARE_WIDTH` says otherwise.
 const PREPARE_WIDTH: usize = 10;
@@ -246,11 +246,11 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         Some(Database { url: url?, connections_max: connections_max? })
     }
 
-    /// `QUEUE_URLS`: a JSON object of destination and queue.
-    fn queue_urls(&mut self) -> Option<BTreeMap<String, String>> {
-        let urls = serde_json::from_str(&self.text("QUEUE_URLS")?).ok();
+    /// A JSON object of destination and queue.
+    fn queue_urls(&mut self, name: &str) -> Option<BTreeMap<String, String>> {
+        let urls = serde_json::from_str(&self.text(name)?).ok();
         if urls.is_none() {
-            self.faults.push("QUEUE_URLS is not a JSON object of texts".to_owned());
+            self.faults.push(format!("{name} is not a JSON object of texts"));
         }
         urls
     }

@@ -17,6 +17,7 @@ pub mod claim;
 pub mod dead_letter;
 pub mod dismiss;
 pub mod enqueue;
+pub mod gauges;
 pub mod inspect;
 pub mod job;
 pub mod lane;

@@ -18,6 +18,17 @@ pub struct DeadLetterSettings {
     pub queue_urls: BTreeMap<String, String>,
 }
 
+/// What the monitor needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorSettings {
+    /// Where the rows are.
+    pub database: Database,
+    /// `TAILCAR_CONFIG`: where the pipeline's own configuration is; `None` for the bundled one.
+    pub config: Option<String>,
+    /// `DEAD_LETTER_QUEUE_URLS`: a JSON object of destination and its dead-letter queue.
+    pub dead_letter_queue_urls: BTreeMap<String, String>,
+}
+
 /// What the reconciler needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReconcilerSettings {
@@ -41,8 +52,24 @@ impl DeadLetterSettings {
         let mut reader = Reader::new(lookup);
         let database = reader.database();
         let config = reader.optional("TAILCAR_CONFIG");
-        let queue_urls = reader.queue_urls();
+        let queue_urls = reader.queue_urls("QUEUE_URLS");
         let settings = || Some(Self { database: database?, config, queue_urls: queue_urls? });
+        reader.finish(settings())
+    }
+}
+
+impl MonitorSettings {
+    /// Reads the environment.
+    ///
+    /// # Errors
+    ///
+    /// [`Faults`]: the function must not start.
+    pub fn from_env() -> Result<Self, Faults> {
+        let mut reader = Reader::new(environment);
+        let database = reader.database();
+        let config = reader.optional("TAILCAR_CONFIG");
+        let urls = reader.queue_urls("DEAD_LETTER_QUEUE_URLS");
+        let settings = || Some(Self { database: database?, config, dead_letter_queue_urls: urls? });
         reader.finish(settings())
     }
 }

@@ -1,0 +1,36 @@
+//! Monitor: says once a minute what everything looks like from outside.
+//!
+//! Invoked on a schedule; the input does not matter. It only reads. Its metrics go to its log.
+
+use intraday::config::Config;
+use intraday::config::location::Place;
+use intraday::lag;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use runtime::aws;
+use runtime::monitor::{Monitor, SqsDepths};
+use runtime::settings::MonitorSettings;
+use runtime::telemetry::{self, failed};
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use store::pool;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    telemetry::init();
+    let MonitorSettings { database, config, dead_letter_queue_urls } =
+        MonitorSettings::from_env().map_err(failed)?;
+    let aws = aws::load().await;
+    let config =
+        Place::parse(config.as_deref()).map_err(failed)?.load(&aws::s3(&aws)).await.map_err(failed)?;
+    let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
+    let (depths, destinations) = (SqsDepths(aws::sqs(&aws)), config.destinations.keys());
+    let monitor =
+        Monitor::new(db.clone(), depths, destinations, dead_letter_queue_urls).map_err(failed)?;
+    lambda_runtime::run(service_fn(|_: LambdaEvent<Value>| handle(&db, &monitor, &config))).await
+}
+
+async fn handle(db: &PgPool, monitor: &Monitor<SqsDepths>, config: &Config) -> Result<Value, Error> {
+    let windows = lag::lines(db, &config.datasets).await.map_err(failed)?;
+    let lines = monitor.run(windows).await.map_err(failed)?;
+    Ok(json!({ "lines": lines }))
+}
