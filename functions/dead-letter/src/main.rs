@@ -4,14 +4,15 @@
 //! in the database.
 
 use intraday::config::location::Place;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lambda_runtime::Error;
 use runtime::aws;
 use runtime::consumer::Sqs;
+use runtime::database::Postgres;
 use runtime::dead_letter::{DeadLetter, Lanes};
+use runtime::serve::serve;
 use runtime::settings::DeadLetterSettings;
 use runtime::telemetry::{self, failed};
 use serde_json::Value;
-use store::pool;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -26,10 +27,9 @@ async fn main() -> Result<(), Error> {
         config.destinations.into_iter().map(|(name, one)| (name, one.dead_letter_policy)).collect();
     let lanes = Lanes::new(&policies, &queue_urls, |url| Sqs::new(sqs.clone(), url)).map_err(failed)?;
 
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
-    let dead_letter = DeadLetter::new(db, lanes);
-    let handle = |event: LambdaEvent<Value>| handle(&dead_letter, event.payload);
-    lambda_runtime::run(service_fn(handle)).await
+    let postgres = Postgres::new(&database, &aws).map_err(failed)?;
+    let dead_letter = DeadLetter::new(postgres.pool().clone(), lanes);
+    serve(&postgres, |event| handle(&dead_letter, event.payload)).await
 }
 
 async fn handle(dead_letter: &DeadLetter<Sqs>, event: Value) -> Result<Value, Error> {

@@ -5,14 +5,15 @@
 use intraday::config::Config;
 use intraday::config::location::Place;
 use intraday::lag;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lambda_runtime::Error;
 use runtime::aws;
+use runtime::database::Postgres;
 use runtime::monitor::{Monitor, SqsDepths};
+use runtime::serve::serve;
 use runtime::settings::MonitorSettings;
 use runtime::telemetry::{self, failed};
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use store::pool;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -22,11 +23,11 @@ async fn main() -> Result<(), Error> {
     let aws = aws::load().await;
     let config =
         Place::parse(config.as_deref()).map_err(failed)?.load(&aws::s3(&aws)).await.map_err(failed)?;
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
+    let postgres = Postgres::new(&database, &aws).map_err(failed)?;
     let (depths, destinations) = (SqsDepths(aws::sqs(&aws)), config.destinations.keys());
-    let monitor =
-        Monitor::new(db.clone(), depths, destinations, dead_letter_queue_urls).map_err(failed)?;
-    lambda_runtime::run(service_fn(|_: LambdaEvent<Value>| handle(&db, &monitor, &config))).await
+    let monitor = Monitor::new(postgres.pool().clone(), depths, destinations, dead_letter_queue_urls)
+        .map_err(failed)?;
+    serve(&postgres, |_| handle(postgres.pool(), &monitor, &config)).await
 }
 
 async fn handle(db: &PgPool, monitor: &Monitor<SqsDepths>, config: &Config) -> Result<Value, Error> {

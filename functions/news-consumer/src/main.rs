@@ -11,9 +11,9 @@ use intraday::news::NewsHandler;
 use lambda_runtime::Error;
 use runtime::artifacts::Artifacts;
 use runtime::consumer::{self, Engine, Limits, Sqs};
+use runtime::database::Postgres;
 use runtime::settings::ConsumerSettings;
 use runtime::{aws, telemetry};
-use store::pool;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -23,13 +23,12 @@ async fn main() -> Result<(), Error> {
     let place = Place::parse(settings.config.as_deref()).map_err(telemetry::failed)?;
     let s3 = aws::s3(&aws);
     let config = Arc::new(place.load(&s3).await.map_err(telemetry::failed)?);
-    let database = &settings.database;
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(telemetry::failed)?;
+    let postgres = Postgres::new(&settings.database, &aws).map_err(telemetry::failed)?;
 
     let queue = Sqs::new(aws::sqs(&aws), &settings.queue_url);
     let artifacts = Artifacts::new(s3, &settings.artifact_bucket);
     let extractor = Rehearsal::new(RulesExtractor::new(&config), &config.extraction);
     let handler = NewsHandler::new(config, artifacts, extractor);
-    let engine = Engine::new(db, queue, handler, Limits::from(&settings));
-    consumer::serve(&engine, settings.function_timeout).await
+    let engine = Engine::new(postgres.pool().clone(), queue, handler, Limits::from(&settings));
+    consumer::serve(&postgres, &engine, settings.function_timeout).await
 }

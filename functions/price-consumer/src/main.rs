@@ -8,9 +8,9 @@ use intraday::config::location::Place;
 use intraday::price::PriceHandler;
 use lambda_runtime::Error;
 use runtime::consumer::{self, Engine, Limits, Sqs};
+use runtime::database::Postgres;
 use runtime::settings::ConsumerSettings;
 use runtime::{aws, telemetry};
-use store::pool;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -19,10 +19,10 @@ async fn main() -> Result<(), Error> {
     let aws = aws::load().await;
     let place = Place::parse(settings.config.as_deref()).map_err(telemetry::failed)?;
     let config = Arc::new(place.load(&aws::s3(&aws)).await.map_err(telemetry::failed)?);
-    let database = &settings.database;
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(telemetry::failed)?;
+    let postgres = Postgres::new(&settings.database, &aws).map_err(telemetry::failed)?;
 
     let queue = Sqs::new(aws::sqs(&aws), &settings.queue_url);
-    let engine = Engine::new(db, queue, PriceHandler::new(config), Limits::from(&settings));
-    consumer::serve(&engine, settings.function_timeout).await
+    let engine =
+        Engine::new(postgres.pool().clone(), queue, PriceHandler::new(config), Limits::from(&settings));
+    consumer::serve(&postgres, &engine, settings.function_timeout).await
 }

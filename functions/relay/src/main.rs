@@ -4,14 +4,16 @@
 //! Answers with what it did, lane by lane; the input does not matter.
 
 use intraday::config::location::Place;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lambda_runtime::Error;
+use runtime::database::Postgres;
+use runtime::metrics;
 use runtime::relay::sqs::Sqs;
-use runtime::relay::{Relay, Settings};
+use runtime::relay::{self, Relay, Settings};
+use runtime::serve::serve;
 use runtime::settings::RelaySettings;
 use runtime::telemetry::{self, failed};
 use runtime::time_left::TimeLeft;
 use serde_json::Value;
-use store::pool;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -26,14 +28,16 @@ async fn main() -> Result<(), Error> {
     let destinations: Vec<_> = config.destinations.into_keys().collect();
     let settings = Settings::from_env(&destinations, function_timeout).map_err(failed)?;
 
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
+    let postgres = Postgres::new(&database, &aws).map_err(failed)?;
     let sqs = Sqs::new(&aws, settings.send_timeout);
-    let relay = Relay::new(db, sqs, settings);
-    let handle = |event: LambdaEvent<Value>| handle(&relay, TimeLeft::of(&event.context, function_timeout));
-    lambda_runtime::run(service_fn(handle)).await
+    let relay = Relay::new(postgres.pool().clone(), sqs, settings);
+    serve(&postgres, |event| handle(&relay, TimeLeft::of(&event.context, function_timeout))).await
 }
 
 async fn handle(relay: &Relay<Sqs>, left: TimeLeft) -> Result<Value, Error> {
-    let report = relay.run(left.remaining()).await.map_err(failed)?;
+    let report = relay.run(left.remaining()).await;
+    relay::count(&report);
+    let report = report.map_err(failed)?;
+    metrics::heartbeat("relay");
     Ok(serde_json::to_value(report)?)
 }

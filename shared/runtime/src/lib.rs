@@ -7,12 +7,14 @@
 pub mod artifacts;
 pub mod aws;
 pub mod consumer;
+pub mod database;
 pub mod dead_letter;
 pub mod metrics;
 pub mod monitor;
 pub mod operator;
 pub mod reconciler;
 pub mod relay;
+pub mod serve;
 pub mod settings;
 pub mod telemetry;
 pub mod time_left;

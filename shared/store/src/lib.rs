@@ -28,6 +28,7 @@ pub mod pool;
 pub mod quarantine;
 pub mod reconcile;
 pub mod redrive;
+pub mod roles;
 pub mod window;
 
-pub use error::Error;
+pub use error::{Error, is_conflict};

@@ -8,10 +8,16 @@
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::{Connection, PgConnection, PgPool};
 
+use fault::FaultPoint;
+use sha2::{Digest, Sha256};
+use sqlx::migrate::Migration;
+
 use crate::Error;
 
 /// Where sqlx keeps its record.
 const RECORD: &str = "_sqlx_migrations";
+/// The SQLSTATE of a database that no migration ever saw.
+const UNDEFINED_TABLE: &str = "42P01";
 
 /// Applies what is missing and says what that was, oldest first, as `number description`.
 ///
@@ -20,13 +26,79 @@ const RECORD: &str = "_sqlx_migrations";
 /// [`Error::Migration`]: an edited or a failing migration; each one runs in a transaction of its own,
 /// so those before it stay applied. [`Error::Database`] when there is no connection.
 pub async fn migrate(db: &PgPool) -> Result<Vec<String>, Error> {
-    let mut migrator = sqlx::migrate!("../../migrations");
-    migrator.set_ignore_missing(true);
+    let migrator = migrator();
     // Out of the pool, and closed at the end: that gives back the session's lock whatever happened.
     let mut connection = db.acquire().await?.detach();
     let applied = apply(&mut connection, &migrator).await;
     connection.close().await?;
     applied.map_err(Error::Migration)
+}
+
+fn migrator() -> Migrator {
+    let mut migrator = sqlx::migrate!("../../migrations");
+    migrator.set_ignore_missing(true);
+    migrator
+}
+
+/// A digest of this release's migrations, in hex: a deploy that compares it knows when to migrate again.
+#[must_use]
+pub fn schema_hash() -> String {
+    let mut hash = Sha256::new();
+    for migration in migrator().iter() {
+        hash.update(migration.version.to_be_bytes());
+        hash.update(&migration.checksum);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Makes sure that the schema is at least that of this release. A newer one is fine.
+///
+/// # Errors
+///
+/// [`Error::SchemaTooOld`] names the migration that is needed and the newest there is; run the migrator.
+/// [`Error::Database`] when nobody could be asked.
+pub async fn require(db: &PgPool) -> Result<(), Error> {
+    let migrator = migrator();
+    let Some(needed) = migrator.iter().last() else { return Ok(()) };
+    let newest = newest(db).await?;
+    if newest.as_ref().is_some_and(|(version, _)| *version >= needed.version) {
+        return Ok(());
+    }
+    let there = newest.map_or("none".to_owned(), |(version, description)| named(version, &description));
+    Err(Error::SchemaTooOld { needed: name(needed), there })
+}
+
+/// The newest migration that was applied, its number and description; `None` where there is none.
+///
+/// # Errors
+///
+/// [`Error::Database`].
+pub async fn newest(db: &PgPool) -> Result<Option<(i64, String)>, Error> {
+    let newest = sqlx::query_as(
+        r"
+        -- migrate::newest
+        select version, description
+          from _sqlx_migrations
+         where success
+         order by version desc
+         limit 1
+        ",
+    )
+    .fetch_optional(db)
+    .fault_point("migrate::newest")
+    .await;
+    match newest {
+        Err(sqlx::Error::Database(refusal)) if refusal.code().as_deref() == Some(UNDEFINED_TABLE) => Ok(None),
+        newest => Ok(newest?),
+    }
+}
+
+fn name(migration: &Migration) -> String {
+    named(migration.version, &migration.description)
+}
+
+fn named(version: i64, description: &str) -> String {
+    format!("{version:04} {description}")
 }
 
 async fn apply(connection: &mut PgConnection, migrator: &Migrator) -> Result<Vec<String>, MigrateError> {
@@ -39,5 +111,5 @@ async fn apply(connection: &mut PgConnection, migrator: &Migrator) -> Result<Vec
 
     let is_new = |version| before.iter().all(|applied| applied.version != version);
     let missing = migrator.iter().filter(|migration| is_new(migration.version));
-    Ok(missing.map(|migration| format!("{:04} {}", migration.version, migration.description)).collect())
+    Ok(missing.map(name).collect())
 }

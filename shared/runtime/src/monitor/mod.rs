@@ -54,7 +54,8 @@ impl<D: Depths> Monitor<D> {
     ) -> Result<Self, Faults> {
         let configured: BTreeSet<_> = destinations.into_iter().collect();
         let strangers = queues.keys().filter(|name| !configured.contains(name));
-        let strangers = strangers.map(|name| format!("DEAD_LETTER_QUEUE_URLS names {name}, which is no destination"));
+        let strangers =
+            strangers.map(|name| format!("DEAD_LETTER_QUEUE_URLS names {name}, which is no destination"));
         let missing = configured.iter().filter(|name| !queues.contains_key(**name));
         let missing = missing.map(|name| format!("DEAD_LETTER_QUEUE_URLS does not name {name}"));
         let faults: Vec<_> = missing.chain(strangers).collect();
