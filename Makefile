@@ -19,10 +19,19 @@ test: ## Run all tests against a PostgreSQL and an AWS emulator of their own
 	$(STACK) selftest
 	$(STACK) run -- cargo test --workspace
 
+.PHONY: test-extending
+test-extending: ## Do what docs/extending.md says, from an empty folder to the audit; then what the example says
+	$(STACK) walk docs/extending.md examples/orders/README.md
+
 .PHONY: faults
 faults: ## Kill, freeze and deafen real components at every line that matters, and count (N=100, POINTS_N=3, ONLY="words")
 	N=$(or $(N),100) POINTS_N=$(or $(POINTS_N),3) \
 		$(STACK) run -- cargo test --quiet --package system-tests --test faults -- $(ONLY)
+
+.PHONY: chaos
+chaos: ## Let a crowd of real components work while a seed decides what dies, then count (MINUTES=5, SEED=number)
+	MINUTES=$(or $(MINUTES),5) SEED=$(SEED) \
+		$(STACK) run -- cargo test --quiet --package system-tests --test chaos
 
 .PHONY: demo
 demo: ## Replay a session end to end, with things dying (DATA=folder for your own, TZ_DATA=zone)

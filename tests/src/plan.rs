@@ -34,6 +34,17 @@ pub enum Happening {
     Weather(Weather),
 }
 
+impl Happening {
+    /// The number of the process that it happens to, if it is one.
+    #[must_use]
+    pub fn whom(self) -> Option<usize> {
+        match self {
+            Self::Kill(who) | Self::Freeze(who, _) => Some(who),
+            _ => None,
+        }
+    }
+}
+
 /// Something that happens at an instant, to one of several sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -84,13 +95,14 @@ fn happening(rng: &mut Rng) -> Happening {
 
 /// Calm as often as not, so that something is sent at all.
 fn weather(rng: &mut Rng) -> Weather {
-    match rng.u32(0..12) {
+    match rng.u32(0..14) {
         0 => Weather::Throttle,
         1 => Weather::ServerError,
         2 => Weather::PartialFailure,
         3 => Weather::Forget,
         4 => Weather::LoseAnswer,
-        5 => Weather::Delay(Duration::from_millis(rng.u64(10..2_000))),
+        5 => Weather::Twice,
+        6 => Weather::Delay(Duration::from_millis(rng.u64(10..2_000))),
         _ => Weather::Calm,
     }
 }

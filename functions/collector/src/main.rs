@@ -9,7 +9,7 @@ use intraday::sources::Fetcher;
 use lambda_runtime::{Error, LambdaEvent};
 use runtime::artifacts::Artifacts;
 use runtime::database::Postgres;
-use runtime::serve::serve;
+use runtime::events::serve;
 use runtime::settings::CollectorSettings;
 use runtime::time_left::TimeLeft;
 use runtime::{aws, metrics, telemetry};

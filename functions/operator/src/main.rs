@@ -5,7 +5,7 @@
 
 use lambda_runtime::Error;
 use runtime::database::Postgres;
-use runtime::serve::serve;
+use runtime::events::serve;
 use runtime::settings::Database;
 use runtime::telemetry::{self, failed};
 use runtime::{aws, operator};

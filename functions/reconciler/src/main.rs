@@ -4,7 +4,7 @@
 
 use lambda_runtime::Error;
 use runtime::database::Postgres;
-use runtime::serve::serve;
+use runtime::events::serve;
 use runtime::settings::ReconcilerSettings;
 use runtime::telemetry::{self, failed};
 use runtime::{aws, metrics, reconciler};

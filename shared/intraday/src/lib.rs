@@ -16,6 +16,7 @@ pub mod feeds;
 mod fixture;
 pub mod input_fault;
 pub mod instant;
+pub mod job_types;
 pub mod lag;
 pub mod news;
 pub mod news_revision;

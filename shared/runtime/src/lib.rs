@@ -9,6 +9,7 @@ pub mod aws;
 pub mod consumer;
 pub mod database;
 pub mod dead_letter;
+pub mod events;
 pub mod metrics;
 pub mod monitor;
 pub mod operator;

@@ -18,6 +18,7 @@ mod batch;
 mod engine;
 mod fate;
 mod handler;
+mod job;
 pub(crate) mod record;
 mod tally;
 pub mod visibility;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 pub use engine::{Engine, Error, Limits};
 pub use handler::{Failure, Handler};
+pub use job::{Job, Unfit};
 pub use record::EventError;
 pub use visibility::{Change, Queue, Refusal, Sqs};
 
@@ -45,7 +47,7 @@ pub async fn serve<H: Handler, Q: Queue>(
     engine: &Engine<H, Q>,
     function_timeout: Duration,
 ) -> Result<(), lambda_runtime::Error> {
-    crate::serve::serve(database, |event| async move {
+    crate::events::serve(database, |event| async move {
         let time_left = TimeLeft::of(&event.context, function_timeout);
         engine.consume(event.payload, time_left).await.map_err(telemetry::failed)
     })

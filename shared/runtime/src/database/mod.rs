@@ -50,6 +50,8 @@ pub enum Error {
 #[derive(Debug)]
 pub struct Postgres {
     pool: PgPool,
+    /// Further pools of the same function.
+    others: Mutex<Vec<PgPool>>,
     access: Access,
     aws: SdkConfig,
     /// Everything but the password, and with a secret everything but what it says.
@@ -87,6 +89,7 @@ impl Postgres {
         };
         Ok(Self {
             pool: pool::lazy(options.clone(), settings.connections_max),
+            others: Mutex::new(Vec::new()),
             access: settings.access.clone(),
             aws: aws.clone(),
             options,
@@ -99,6 +102,14 @@ impl Postgres {
     #[must_use]
     pub fn pool(&self) -> &PgPool {
         &self.pool
+    }
+
+    /// Another pool to the same database, of at most `max` connections; it logs in as the first one does.
+    #[must_use]
+    pub fn another(&self, max: u32) -> PgPool {
+        let pool = pool::lazy((*self.pool.connect_options()).clone(), max);
+        self.others.lock().unwrap_or_else(PoisonError::into_inner).push(pool.clone());
+        pool
     }
 
     /// Makes sure that connections can be opened and that the schema is new enough.
@@ -129,9 +140,17 @@ impl Postgres {
         Ok(())
     }
 
+    /// From now on connections are opened with `options`; open ones stay.
+    fn connect_with(&self, options: PgConnectOptions) {
+        for other in self.others.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            other.set_connect_options(options.clone());
+        }
+        self.pool.set_connect_options(options);
+    }
+
     async fn renew_token(&self) -> Result<(), Error> {
         let token = token::sign(&self.aws, &self.options).await?;
-        self.pool.set_connect_options(self.options.clone().password(&token));
+        self.connect_with(self.options.clone().password(&token));
         Ok(())
     }
 
@@ -154,7 +173,7 @@ impl Postgres {
 
     async fn read_secret(&self) -> Result<(), Error> {
         let options = secret::read(&self.aws, &self.access, self.options.clone()).await?;
-        self.pool.set_connect_options(options);
+        self.connect_with(options);
         *self.secret_read_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         Ok(())
     }

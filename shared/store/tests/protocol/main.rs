@@ -5,6 +5,7 @@
 mod artifacts;
 mod claim_answers;
 mod enqueuing;
+mod enqueuing_by_sql;
 mod migrations;
 mod rivals;
 mod schema;
