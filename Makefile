@@ -49,6 +49,14 @@ stop: ## Stop the stack; its data stay
 bench-relay: ## Race the relay against the naive loop; its latency, and bad weather by the million rows (BENCH_… for sizes)
 	$(STACK) run -- cargo bench -p runtime --bench relay $(if $(BENCH),-- $(BENCH))
 
+.PHONY: database-tls
+database-tls: ## Test who is believed, against a PostgreSQL with TLS and a private authority
+	python3 -m tools.database tls
+
+.PHONY: database-pooler
+database-pooler: ## Run the store's tests through pgbouncer in transaction mode (PGBOUNCER=…, 1.21 or later)
+	python3 -m tools.database pooler
+
 .PHONY: prepare
 prepare: ## Describe all statements anew in .sqlx/ (after editing SQL or a migration)
 	$(STACK) prepare
