@@ -94,6 +94,7 @@ impl Stand {
         let database_url = options.to_url_lossy().to_string();
         let db = PgPoolOptions::new().max_connections(4).connect_with(options.clone()).await?;
         store::migrate::migrate(&db).await?;
+        store::roles::create_logins(&db).await?;
         let mut queues = BTreeMap::new();
         for destination in DESTINATIONS {
             let visibility = u32::try_from(VISIBILITY.as_secs())?;
@@ -234,7 +235,8 @@ impl World {
         let executable = self.components.path(component);
         let arguments: &[&str] = if component == "subject" { &["consumer"] } else { &[] };
         let timeout = timeout_of(component).as_secs().to_string();
-        let environment = environment.clone().with("FUNCTION_TIMEOUT_SECONDS", timeout);
+        let environment =
+            environment.clone().with("FUNCTION_TIMEOUT_SECONDS", timeout).as_user(&login_of(component));
         Sandbox::start(&executable, arguments, &environment.0, &self.log(component)).await
     }
 
@@ -322,6 +324,16 @@ impl World {
         sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut admin).await?;
         Ok(())
     }
+}
+
+/// The user that `component` logs in as: it can do what its role may do, and nothing else.
+fn login_of(component: &str) -> String {
+    let role = match component {
+        "subject" => "consumer".to_owned(),
+        consumer if consumer.ends_with("-consumer") => "consumer".to_owned(),
+        other => other.replace('-', "_"),
+    };
+    store::roles::login(&format!("tailcar_{role}"))
 }
 
 /// The environment of a child process.

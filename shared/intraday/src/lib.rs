@@ -19,6 +19,7 @@ pub mod fuzzing;
 pub mod input_fault;
 pub mod instant;
 pub mod job_types;
+pub mod lag;
 pub mod news;
 pub mod news_revision;
 pub mod price;

@@ -14,12 +14,15 @@ use serde_json::{Value, json};
 use sqlx::PgPool;
 use sqlx::migrate::Migrator;
 use store::dead_letter::Policy;
-use store::{migrate, pool};
+use store::migrate;
 
 use crate::artifacts::Artifacts;
 use crate::aws;
 use crate::consumer::{self, Engine, Handler, Limits, Sqs};
+use crate::database::Postgres;
 use crate::dead_letter::{DeadLetter, Lanes};
+use crate::events;
+use crate::metrics;
 use crate::relay::{self, Relay, Settings};
 use crate::settings::{ConsumerSettings, Database, DeadLetterSettings, Faults, RelaySettings};
 use crate::telemetry::{self, Chain, failed};
@@ -35,17 +38,15 @@ pub struct Start {
     pub settings: ConsumerSettings,
     /// What AWS clients have in common.
     pub aws: SdkConfig,
+    postgres: Postgres,
 }
 
 impl Start {
     /// Connections of the handler's own, at most `max`, for what its `prepare` reads and writes. Those of
     /// the engine are for completions, which must not wait for a `prepare`.
-    ///
-    /// # Errors
-    ///
-    /// The settings of the database can not be understood.
-    pub async fn connections(&self, max: u32) -> Result<PgPool, store::Error> {
-        pool::connect(&self.settings.database.url, max).await
+    #[must_use]
+    pub fn connections(&self, max: u32) -> PgPool {
+        self.postgres.another(max)
     }
 
     /// The artifacts of its jobs.
@@ -86,16 +87,16 @@ pub async fn consumer<H: Handler>(
     make: impl AsyncFnOnce(&Start) -> Result<H, Box<dyn Error + Send + Sync>>,
 ) -> Result<(), Failed> {
     telemetry::init();
-    let start = Start { settings: ConsumerSettings::from_env().map_err(failed)?, aws: aws::load().await };
+    let (settings, aws) = (ConsumerSettings::from_env().map_err(failed)?, aws::load().await);
+    let postgres = Postgres::new(&settings.database, &aws).map_err(failed)?;
+    let start = Start { settings, aws, postgres };
     let handler = make(&start).await.inspect_err(|error| {
         tracing::error!(error = %Chain(&**error), "the handler was not made");
     })?;
-    let Start { settings, aws } = start;
-    let database = &settings.database;
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
+    let Start { settings, aws, postgres } = start;
     let queue = Sqs::new(aws::sqs(&aws), &settings.queue_url);
-    let engine = Engine::new(db, queue, handler, Limits::from(&settings));
-    Box::pin(consumer::serve(&engine, settings.function_timeout)).await
+    let engine = Engine::new(postgres.pool().clone(), queue, handler, Limits::from(&settings));
+    Box::pin(consumer::serve(&postgres, &engine, settings.function_timeout)).await
 }
 
 /// A relay: sends the events of the destinations of `job_types`, which must be those of `QUEUE_URLS`.
@@ -107,15 +108,19 @@ pub async fn relay(job_types: &[JobType]) -> Result<(), Failed> {
     telemetry::init();
     let RelaySettings { database, function_timeout } = RelaySettings::from_env().map_err(failed)?;
     let settings = Settings::from_env(&destinations(job_types), function_timeout).map_err(failed)?;
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
-    let sqs = relay::sqs::Sqs::new(&aws::load().await, settings.send_timeout);
-    let relay = Relay::new(db, sqs, settings);
+    let aws = aws::load().await;
+    let postgres = Postgres::new(&database, &aws).map_err(failed)?;
+    let sqs = relay::sqs::Sqs::new(&aws, settings.send_timeout);
+    let relay = Relay::new(postgres.pool().clone(), sqs, settings);
     let run = async |event: LambdaEvent<Value>| {
         let left = TimeLeft::of(&event.context, function_timeout);
-        let report = relay.run(left.remaining()).await.map_err(failed)?;
-        Ok::<_, Failed>(serde_json::to_value(report)?)
+        let report = relay.run(left.remaining()).await;
+        relay::count(&report);
+        let report = serde_json::to_value(report.map_err(failed)?)?;
+        metrics::heartbeat("relay");
+        Ok(report)
     };
-    Box::pin(lambda_runtime::run(service_fn(run))).await
+    events::serve(&postgres, run).await
 }
 
 /// The destinations of `job_types`, each once.
@@ -143,12 +148,13 @@ pub async fn dead_letter(job_types: &[JobType]) -> Result<(), Failed> {
 pub async fn dead_letter_by(policies: &BTreeMap<String, Policy>) -> Result<(), Failed> {
     telemetry::init();
     let DeadLetterSettings { database, queue_urls, .. } = DeadLetterSettings::from_env().map_err(failed)?;
-    let sqs = aws::sqs(&aws::load().await);
+    let aws = aws::load().await;
+    let sqs = aws::sqs(&aws);
     let lanes = Lanes::new(policies, &queue_urls, |url| Sqs::new(sqs.clone(), url)).map_err(failed)?;
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
-    let dead_letter = DeadLetter::new(db, lanes);
+    let postgres = Postgres::new(&database, &aws).map_err(failed)?;
+    let dead_letter = DeadLetter::new(postgres.pool().clone(), lanes);
     let judge = async |event: LambdaEvent<Value>| dead_letter.handle(&event.payload).await.map_err(failed);
-    Box::pin(lambda_runtime::run(service_fn(judge))).await
+    events::serve(&postgres, judge).await
 }
 
 /// A migrator: brings the protocol's schema up to this release, then that of the pipeline, and says which
@@ -160,10 +166,11 @@ pub async fn dead_letter_by(policies: &BTreeMap<String, Policy>) -> Result<(), F
 pub async fn migrator(own: &Migrator) -> Result<(), Failed> {
     telemetry::init();
     let database = Database::from_env().map_err(failed)?;
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
+    let postgres = Postgres::new(&database, &aws::load().await).map_err(failed)?;
     let run = async |_: LambdaEvent<Value>| {
-        let protocol = migrate::migrate(&db).await.map_err(failed)?;
-        let own = migrate::migrate_own(&db, own).await.map_err(failed)?;
+        postgres.connectable().await.map_err(failed)?;
+        let protocol = migrate::migrate(postgres.pool()).await.map_err(failed)?;
+        let own = migrate::migrate_own(postgres.pool(), own).await.map_err(failed)?;
         Ok::<_, Failed>(json!({ "applied": protocol, "own": own }))
     };
     Box::pin(lambda_runtime::run(service_fn(run))).await

@@ -5,14 +5,15 @@
 //! ends before anybody else may look at its job.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+mod database;
 mod repair;
 mod sweep;
 
-pub use repair::{DeadLetterSettings, ReconcilerSettings};
+pub use database::{Access, Database, Pooler, Tls};
+pub use repair::{DeadLetterSettings, MigratorSettings, MonitorSettings, ReconcilerSettings};
 pub use sweep::{JanitorSettings, SweeperSettings};
 
 /// How many prepares of one batch run side by side unless `PREPARE_WIDTH` says otherwise.
@@ -22,15 +23,6 @@ const PREPARE_WIDTH: usize = 10;
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the settings are wrong: {}", .0.join("; "))]
 pub struct Faults(pub(crate) Vec<String>);
-
-/// Where PostgreSQL is, and how much of it a sandbox may use.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Database {
-    /// `DATABASE_URL`. Holds a password, so it is never shown.
-    pub url: String,
-    /// `DATABASE_CONNECTIONS_MAX`; at least 1.
-    pub connections_max: u32,
-}
 
 /// What a consumer needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,19 +64,6 @@ pub struct CollectorSettings {
     pub config: Option<String>,
     /// `FUNCTION_TIMEOUT_SECONDS`, as the function is configured.
     pub function_timeout: Duration,
-}
-
-impl Database {
-    /// Reads the environment.
-    ///
-    /// # Errors
-    ///
-    /// [`Faults`]: the function must not start.
-    pub fn from_env() -> Result<Self, Faults> {
-        let mut reader = Reader::new(environment);
-        let database = reader.database();
-        reader.finish(database)
-    }
 }
 
 impl ConsumerSettings {
@@ -169,12 +148,6 @@ impl CollectorSettings {
     }
 }
 
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database").field("connections_max", &self.connections_max).finish_non_exhaustive()
-    }
-}
-
 pub(crate) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -245,17 +218,11 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         if self.optional(name).is_none() { Some(default) } else { self.positive(name) }
     }
 
-    fn database(&mut self) -> Option<Database> {
-        let url = self.text("DATABASE_URL");
-        let connections_max = self.positive("DATABASE_CONNECTIONS_MAX");
-        Some(Database { url: url?, connections_max: connections_max? })
-    }
-
-    /// `QUEUE_URLS`: a JSON object of destination and queue.
-    fn queue_urls(&mut self) -> Option<BTreeMap<String, String>> {
-        let urls = serde_json::from_str(&self.text("QUEUE_URLS")?).ok();
+    /// A JSON object of destination and queue.
+    fn queue_urls(&mut self, name: &str) -> Option<BTreeMap<String, String>> {
+        let urls = serde_json::from_str(&self.text(name)?).ok();
         if urls.is_none() {
-            self.faults.push("QUEUE_URLS is not a JSON object of texts".to_owned());
+            self.faults.push(format!("{name} is not a JSON object of texts"));
         }
         urls
     }
@@ -345,7 +312,7 @@ mod tests {
         assert_eq!(
             faults(&changes),
             [
-                "DATABASE_URL is not set",
+                "none of DATABASE_URL, DATABASE_SECRET_ARN, DATABASE_IAM_USER is set",
                 "DATABASE_CONNECTIONS_MAX must be at least 1",
                 "QUEUE_URL is not set",
                 "LEASE_MARGIN_SECONDS is not a whole number that fits",

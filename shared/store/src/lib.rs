@@ -17,6 +17,7 @@ pub mod claim;
 pub mod dead_letter;
 pub mod dismiss;
 pub mod enqueue;
+pub mod gauges;
 pub mod inspect;
 pub mod janitor;
 pub mod job;
@@ -28,7 +29,8 @@ pub mod pool;
 pub mod quarantine;
 pub mod reconcile;
 pub mod redrive;
+pub mod roles;
 pub mod sweep;
 pub mod window;
 
-pub use error::Error;
+pub use error::{Error, is_conflict};

@@ -8,10 +8,15 @@
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::{Connection, PgConnection, PgPool};
 
+use fault::FaultPoint;
+use sqlx::migrate::Migration;
+
 use crate::Error;
 
 /// Where sqlx keeps its record of the protocol's migrations.
 const RECORD: &str = "_sqlx_migrations";
+/// The SQLSTATE of a database that no migration ever saw.
+const UNDEFINED_TABLE: &str = "42P01";
 /// Where it keeps that of a pipeline's own: apart, so that the numbers of the two never meet.
 const OWN_RECORD: &str = "_own_migrations";
 
@@ -22,7 +27,7 @@ const OWN_RECORD: &str = "_own_migrations";
 /// [`Error::Migration`]: an edited or a failing migration; each one runs in a transaction of its own,
 /// so those before it stay applied. [`Error::Database`] when there is no connection.
 pub async fn migrate(db: &PgPool) -> Result<Vec<String>, Error> {
-    run(db, sqlx::migrate!("../../migrations"), RECORD).await
+    run(db, migrator(), RECORD).await
 }
 
 /// Applies what is missing of `own`, the migrations of a pipeline that stands on this one's tables.
@@ -47,6 +52,69 @@ async fn run(db: &PgPool, mut migrator: Migrator, record: &'static str) -> Resul
     applied.map_err(Error::Migration)
 }
 
+fn migrator() -> Migrator {
+    sqlx::migrate!("../../migrations")
+}
+
+/// A digest of this release's migrations, in hex: a deploy that compares it knows when to migrate again.
+#[must_use]
+pub fn schema_hash() -> String {
+    let all = migrator();
+    let parts =
+        all.iter().flat_map(|migration| [&migration.version.to_be_bytes()[..], &migration.checksum].concat());
+    domain::identity::sha256_hex(&parts.collect::<Vec<u8>>())
+}
+
+/// Makes sure that the schema is at least that of this release. A newer one is fine.
+///
+/// # Errors
+///
+/// [`Error::SchemaTooOld`] names the migration that is needed and the newest there is; run the migrator.
+/// [`Error::Database`] when nobody could be asked.
+pub async fn require(db: &PgPool) -> Result<(), Error> {
+    let migrator = migrator();
+    let Some(needed) = migrator.iter().last() else { return Ok(()) };
+    let newest = newest(db).await?;
+    if newest.as_ref().is_some_and(|(version, _)| *version >= needed.version) {
+        return Ok(());
+    }
+    let there = newest.map_or("none".to_owned(), |(version, description)| named(version, &description));
+    Err(Error::SchemaTooOld { needed: name(needed), there })
+}
+
+/// The newest migration that was applied, its number and description; `None` where there is none.
+///
+/// # Errors
+///
+/// [`Error::Database`].
+pub async fn newest(db: &PgPool) -> Result<Option<(i64, String)>, Error> {
+    let newest = sqlx::query_as(
+        r"
+        -- migrate::newest
+        select version, description
+          from _sqlx_migrations
+         where success
+         order by version desc
+         limit 1
+        ",
+    )
+    .fetch_optional(db)
+    .fault_point("migrate::newest")
+    .await;
+    match newest {
+        Err(sqlx::Error::Database(refusal)) if refusal.code().as_deref() == Some(UNDEFINED_TABLE) => Ok(None),
+        newest => Ok(newest?),
+    }
+}
+
+fn name(migration: &Migration) -> String {
+    named(migration.version, &migration.description)
+}
+
+fn named(version: i64, description: &str) -> String {
+    format!("{version:04} {description}")
+}
+
 async fn apply(
     connection: &mut PgConnection,
     migrator: &Migrator,
@@ -61,5 +129,5 @@ async fn apply(
 
     let is_new = |version| before.iter().all(|applied| applied.version != version);
     let missing = migrator.iter().filter(|migration| is_new(migration.version));
-    Ok(missing.map(|migration| format!("{:04} {}", migration.version, migration.description)).collect())
+    Ok(missing.map(name).collect())
 }

@@ -7,7 +7,7 @@ use runtime::serve::{self, Failed};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failed> {
     serve::consumer(async |start| {
-        let own = start.connections(1).await?;
+        let own = start.connections(1);
         Ok(AnnouncementHandler::new(own.clone(), Recorder::new("webhook", own)))
     })
     .await

@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::DeadReason;
 use fault::FaultPoint;
@@ -34,6 +34,27 @@ struct Panicked(String);
 pub(crate) struct Outcome {
     pub ended: Ended,
     pub failed: Option<Stage>,
+    /// Its subject had moved on.
+    pub stale: bool,
+    /// The database could not do it beside something else, and would another time.
+    pub conflict: bool,
+    /// What the transaction took that ended it.
+    pub database: Duration,
+    /// When it ended.
+    pub ended_at: Instant,
+}
+
+impl Outcome {
+    pub(crate) fn new(ended: Ended, failed: Option<Stage>) -> Self {
+        Self {
+            ended,
+            failed,
+            stale: false,
+            conflict: false,
+            database: Duration::ZERO,
+            ended_at: Instant::now(),
+        }
+    }
 }
 
 /// A job whose outside work is done.
@@ -61,6 +82,12 @@ impl<H: Handler> Attempt<'_, H> {
 
     /// The second half: the effects with the job's completion, or whatever the failure calls for.
     pub(crate) async fn finish(&self, claim: &Claim, prepared: Result<Ready<H>, Failure>) -> Outcome {
+        let started = Instant::now();
+        let outcome = self.end(claim, prepared).await;
+        Outcome { database: started.elapsed(), ..outcome }
+    }
+
+    async fn end(&self, claim: &Claim, prepared: Result<Ready<H>, Failure>) -> Outcome {
         let ready = match prepared {
             Ok(ready) => ready,
             Err(failure) => return self.give_back(claim, Stage::Prepare, failure).await,
@@ -113,11 +140,14 @@ impl<H: Handler> Attempt<'_, H> {
     async fn give_back(&self, claim: &Claim, stage: Stage, failure: Failure) -> Outcome {
         let failed = Some(stage);
         match failure {
-            Failure::Transient(source) => Outcome { ended: self.retry(claim, stage, &*source).await, failed },
-            Failure::Permanent { reason, source } => {
-                Outcome { ended: self.bury(claim, stage, &reason, &*source).await, failed }
+            Failure::Transient(source) => {
+                let conflict = store::is_conflict(&*source);
+                Outcome { conflict, ..Outcome::new(self.retry(claim, stage, &*source).await, failed) }
             }
-            Failure::Stale => Outcome { ended: self.bury_stale(claim).await, failed: None },
+            Failure::Permanent { reason, source } => {
+                Outcome::new(self.bury(claim, stage, &reason, &*source).await, failed)
+            }
+            Failure::Stale => Outcome { stale: true, ..Outcome::new(self.bury_stale(claim).await, None) },
         }
     }
 
@@ -169,14 +199,14 @@ impl<H: Handler> Attempt<'_, H> {
     pub(crate) async fn release(&self, claim: &Claim) -> Outcome {
         info!("no time is left to start the job");
         let ended = ended(claim, Ended::Released, job::release(self.db, claim).await);
-        Outcome { ended, failed: None }
+        Outcome::new(ended, None)
     }
 }
 
 async fn commit(tx: Transaction<'_, Postgres>) -> Outcome {
     match tx.commit().fault_point("consumer::commit").await {
-        Ok(()) => Outcome { ended: Ended::Done, failed: None },
-        Err(error) => Outcome { ended: unknown(&error), failed: Some(Stage::Complete) },
+        Ok(()) => Outcome::new(Ended::Done, None),
+        Err(error) => Outcome::new(unknown(&error), Some(Stage::Complete)),
     }
 }
 
@@ -198,7 +228,7 @@ fn ended(claim: &Claim, then: Ended, moved: Result<Moved, store::Error>) -> Ende
 
 fn lost(claim: &Claim) -> Outcome {
     warn!(job.claimed_by = %claim.claimed_by(), "the claim was lost; nothing was written");
-    Outcome { ended: Ended::Lost, failed: Some(Stage::Complete) }
+    Outcome::new(Ended::Lost, Some(Stage::Complete))
 }
 
 fn unknown(error: &(dyn Error + 'static)) -> Ended {

@@ -103,7 +103,9 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
         self.run_suspects(&mut batch, time_left).await;
         self.keep(&mut batch).await;
 
-        batch.tally.log(self.handler.job_type().destination, records.len(), started.elapsed());
+        let destination = self.handler.job_type().destination;
+        batch.tally.log(destination, records.len(), started.elapsed());
+        batch.tally.emit(destination);
         if batch.is_unsettled() { Err(Error::NothingSettled) } else { Ok(batch.reply()) }
     }
 
@@ -114,9 +116,11 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
             return Ok(Vec::new());
         }
         let lease = self.lease(time_left);
+        let started = Instant::now();
         let answers = claim::claim_batch(&self.db, self.handler.job_type().destination, &asked, lease)
             .await
             .map_err(Error::Claim)?;
+        batch.claimed(started);
         let answered = positions.into_iter().zip(asked).zip(answers);
         Ok(answered
             .filter_map(|((position, asked), answered)| batch.answered(position, asked, answered))
@@ -151,7 +155,10 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
                 batch.decide(position, Fate::soon());
                 continue;
             }
-            match self.claim_suspect(&asked, time_left).await {
+            let started = Instant::now();
+            let answered = self.claim_suspect(&asked, time_left).await;
+            batch.claimed(started);
+            match answered {
                 Ok(answered) => {
                     if let Some(won) = batch.answered(position, asked, answered) {
                         self.run_side_by_side(batch, vec![won], time_left).await;
@@ -159,7 +166,7 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
                 }
                 Err(error) => {
                     warn!(job.id = %asked.job_id, error = %Chain(&error), "the job was not claimed");
-                    batch.ended(position, Outcome { ended: Ended::Unknown, failed: Some(Stage::Claim) });
+                    batch.ended(position, Outcome::new(Ended::Unknown, Some(Stage::Claim)));
                 }
             }
         }

@@ -32,7 +32,7 @@ use store::outbox::{self, Unsendable};
 
 use self::classify::UNKNOWN_DESTINATION;
 use self::lane::Lane;
-pub use self::report::{Ending, LaneReport, Report};
+pub use self::report::{Ending, LaneReport, Report, count};
 pub use self::sender::Sender;
 pub use self::settings::{Route, Settings};
 use crate::telemetry::Chain;
