@@ -98,7 +98,7 @@ revoke execute on function tailcar_bury(text[], integer[], text[], text[], text)
 -- Collector: windows, artifacts, bars, news, and the jobs they make.
 grant select, insert, update (generation, content_digest, bar_count, artifact_key, corrected_at)
    on collection_window to tailcar_collector;
-grant select, insert on artifact, news_revision, job, outbox_event to tailcar_collector;
+grant select, insert on artifact, news_revision, trading_session, job, outbox_event to tailcar_collector;
 grant select, insert, delete on price_bar to tailcar_collector;
 
 -- Relay: events and lanes. No right on a job.

@@ -40,7 +40,8 @@ pub fn job(name: &str, number: i64, behave: &str) -> NewJob {
 pub async fn create_tables(db: &PgPool) -> Result<()> {
     let tables = "create table subject_run (job_id text not null, attempt integer not null); \
                   create table subject_effect (job_id text not null); \
-                  create index on subject_run (job_id); create index on subject_effect (job_id)";
+                  create index on subject_run (job_id); create index on subject_effect (job_id); \
+                  grant select, insert on subject_run, subject_effect to tailcar_consumer";
     sqlx::raw_sql(tables).execute(db).await?;
     Ok(())
 }
