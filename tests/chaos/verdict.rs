@@ -87,38 +87,52 @@ async fn redrive_victims(site: &Site, crew: &mut Crew<'_>) -> Result<usize> {
 
 /// What must be zero.
 async fn verdict(site: &Site) -> Result<[(&'static str, i64); 5]> {
+    let (applied_twice, contradictions) = effects(site).await?;
+    let victims: Vec<String> = sqlx::query_scalar(VICTIMS).fetch_all(&site.world.db).await?;
+    Ok([
+        ("lost", lost(site).await?),
+        ("partial", partial(site).await?),
+        ("applied_twice", applied_twice),
+        ("contradictions", contradictions),
+        ("dead_without_a_reason", i64::try_from(victims.len())?),
+    ])
+}
+
+/// Jobs that were promised and are not there, and those that are not finished.
+async fn lost(site: &Site) -> Result<i64> {
     let db = &site.world.db;
-    let count = async |query| site.world.count(query).await;
     let promised: Vec<_> = match site.consumers {
         Consumers::Subject => lock(&site.promised).iter().cloned().collect(),
         Consumers::Product => intraday::audit::implied_jobs(db, DATASET).await?,
     };
     let absent = store::audit::absent(db, &promised).await?.len();
-    let unfinished = count("select count(*) from job where finished_at is null").await?;
-    let victims: Vec<String> = sqlx::query_scalar(VICTIMS).fetch_all(db).await?;
-    let halves = count(
-        "select count(*) from job full join outbox_event using (job_id, redrive_generation) \
-          where job.job_type is null or (outbox_event.event_id is null)",
-    );
-    let (applied_twice, contradictions) = match site.consumers {
+    let unfinished = site.world.count("select count(*) from job where finished_at is null").await?;
+    Ok(i64::try_from(absent)? + unfinished)
+}
+
+/// Halves without their other half: jobs, events, and artifacts in the bucket.
+async fn partial(site: &Site) -> Result<i64> {
+    let halves = "select (select count(*) from job where not exists (select from outbox_event event \
+                            where event.job_id = job.job_id and event.redrive_generation = job.redrive_generation)) \
+                       + (select count(*) from outbox_event event where not exists (select from job \
+                            where job.job_id = event.job_id))";
+    let absent_objects = site.world.absent_objects().await?.len();
+    Ok(site.world.count(halves).await? + i64::try_from(absent_objects)?)
+}
+
+/// Effects that are there more than once, and those that do not follow from what was committed.
+async fn effects(site: &Site) -> Result<(i64, i64)> {
+    match site.consumers {
         Consumers::Subject => {
-            let query = "select count(*) - count(distinct job_id) from subject_effect";
-            (count(query).await?, 0)
+            let twice = "select count(*) - count(distinct job_id) from subject_effect";
+            Ok((site.world.count(twice).await?, 0))
         }
         Consumers::Product => {
-            let miscounted = intraday::audit::miscounted(db).await?;
-            let others =
-                miscounted.unexplained + miscounted.outdated_explanations + miscounted.outdated_items;
-            (miscounted.mention_buckets, others)
+            let found = intraday::audit::miscounted(&site.world.db).await?;
+            let contradictions = found.unexplained + found.outdated_explanations + found.outdated_items;
+            Ok((found.mention_buckets, contradictions))
         }
-    };
-    Ok([
-        ("lost", i64::try_from(absent)? + unfinished),
-        ("partial", halves.await? + i64::try_from(site.world.absent_objects().await?.len())?),
-        ("applied_twice", applied_twice),
-        ("contradictions", contradictions),
-        ("dead_without_a_reason", i64::try_from(victims.len())?),
-    ])
+    }
 }
 
 async fn figures(site: &Site) -> Result<Map<String, Value>> {

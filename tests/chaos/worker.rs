@@ -20,10 +20,12 @@ use crate::site::Site;
 const PAUSE: std::ops::Range<u64> = 20..200;
 /// Batches that a mapping holds back at the same time.
 const HELD_MAX: usize = 3;
+/// Unfinished jobs above which the producer waits.
+const UNFINISHED_MAX: i64 = 200;
 /// What an operator waits between two redrives, in milliseconds.
-const OPERATOR_PAUSE: std::ops::Range<u64> = 500..3_000;
+const OPERATOR_PAUSE: std::ops::Range<u64> = 1_000..4_000;
 /// Jobs that one redrive takes.
-const REDRIVEN_MAX: u32 = 5;
+const REDRIVEN_MAX: u32 = 3;
 
 /// What it does.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +129,7 @@ async fn produce(site: &Site, worker: &Worker, end: Instant) -> Result<()> {
             if Instant::now() >= end {
                 return Ok(());
             }
-            if enqueue(site, &format!("batch-{turn}"), produced, fault.take()).await? {
+            if !is_behind(site).await && enqueue(site, turn, produced, fault.take()).await? {
                 commits -= 1;
             }
             pause(PAUSE).await;
@@ -136,15 +138,23 @@ async fn produce(site: &Site, worker: &Worker, end: Instant) -> Result<()> {
     Ok(())
 }
 
+/// Whether there is more to do than the crowd can do: a long run must not end in a long queue.
+async fn is_behind(site: &Site) -> bool {
+    let unfinished = site.world.count("select count(*) from job where finished_at is null").await;
+    // While the database is away the producer finds that out by itself.
+    unfinished.is_ok_and(|unfinished| unfinished > UNFINISHED_MAX)
+}
+
 /// One process of the producer; whether it said that all was committed.
-async fn enqueue(site: &Site, name: &str, produced: Produced, fault: Option<&str>) -> Result<bool> {
+async fn enqueue(site: &Site, turn: u64, produced: Produced, fault: Option<&str>) -> Result<bool> {
+    let name = format!("batch-{turn}");
     let environment = site.environment("subject", DESTINATION);
     let environment = fault.map_or(environment.clone(), |fault| environment.with_fault(fault));
     let count = produced.count.to_string();
-    let arguments = ["enqueue", name, produced.behave, &count];
+    let arguments = ["enqueue", &name, produced.behave, &count];
     let committed = site.world.run_subject(&arguments, &environment).await?.success();
     if committed {
-        site.promise(name, produced.count);
+        site.promise(&name, produced.count);
     }
     Ok(committed)
 }

@@ -88,9 +88,14 @@ fn happening(rng: &mut Rng) -> Happening {
         53..61 => Happening::LoseCommit,
         61..64 => Happening::DatabaseAway(Duration::from_millis(rng.u64(50..1_500))),
         64..65 => Happening::Crash,
-        65..80 => Happening::TimePasses(Duration::from_secs(rng.u64(5..900))),
+        65..80 => Happening::TimePasses(Duration::from_secs(leap(rng))),
         _ => Happening::Weather(weather(rng)),
     }
+}
+
+/// Mostly just past a lease or a back-off; now and then so far that everything unfinished is rung for.
+fn leap(rng: &mut Rng) -> u64 {
+    if rng.u32(0..4) == 0 { rng.u64(60..900) } else { rng.u64(2..30) }
 }
 
 /// Calm as often as not, so that something is sent at all.

@@ -22,6 +22,11 @@ const BEHAVIOURS: [&str; 12] = [
 ];
 /// Largest number of jobs in one transaction of the producer.
 const JOBS_MAX: i64 = 25;
+/// The same for jobs each of whose attempts ends a process or uses itself up: a crowd that only starts
+/// again does no work.
+const COSTLY_JOBS_MAX: i64 = 3;
+/// Those jobs.
+const COSTLY: [&str; 3] = ["fail", "kill", "panic"];
 
 /// A transaction of the producer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +77,10 @@ fn dice(seed: u64, member: u64, turn: u64) -> Rng {
 #[must_use]
 pub fn produced(seed: u64, member: u64, turn: u64) -> Produced {
     let mut dice = dice(seed, member, turn);
+    let behave = BEHAVIOURS[dice.usize(0..BEHAVIOURS.len())];
     Produced {
-        behave: BEHAVIOURS[dice.usize(0..BEHAVIOURS.len())],
-        count: dice.i64(1..=JOBS_MAX),
+        behave,
+        count: dice.i64(1..=if COSTLY.contains(&behave) { COSTLY_JOBS_MAX } else { JOBS_MAX }),
         fault: match dice.u32(0..8) {
             0 => Some("subject::commit.before:kill:1"),
             1 => Some("subject::commit.after:kill:1"),

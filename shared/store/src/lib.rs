@@ -19,6 +19,7 @@ pub mod dismiss;
 pub mod enqueue;
 pub mod gauges;
 pub mod inspect;
+pub mod janitor;
 pub mod job;
 pub mod lane;
 pub mod migrate;
@@ -29,6 +30,7 @@ pub mod quarantine;
 pub mod reconcile;
 pub mod redrive;
 pub mod roles;
+pub mod sweep;
 pub mod window;
 
 pub use error::{Error, is_conflict};
