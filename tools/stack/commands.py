@@ -215,7 +215,7 @@ WITH_TOOLS = {up, deploy_again, dev, invoke, logs, watch, follow_page, demo, che
 def _running():
     now = state.load(STATE)
     if not all(state.running(now).values()):
-        raise Failed("the stack is not running; `make dev` starts it")
+        raise Failed("the stack is not running; `python3 -m tools.stack up` starts it, `make dev` deploys onto it as well")
     return now
 
 
