@@ -49,6 +49,10 @@ stop: ## Stop the stack; its data stay
 bench-relay: ## Race the relay against the naive loop; its latency, and bad weather by the million rows (BENCH_… for sizes)
 	$(STACK) run -- cargo bench -p runtime --bench relay $(if $(BENCH),-- $(BENCH))
 
+.PHONY: bench-sweep
+bench-sweep: ## Sweep a bucket of 200,000 objects in memory: pages, statements, seconds, memory (BENCH_OBJECTS for the size)
+	$(STACK) run -- cargo bench -p runtime --bench sweep
+
 .PHONY: prepare
 prepare: ## Describe all statements anew in .sqlx/ (after editing SQL or a migration)
 	$(STACK) prepare
