@@ -3,7 +3,7 @@
 //! Worlds share the two servers and nothing else. Time passes in a world when it is told to: every
 //! instant in its rows moves into the past by the same amount, and every visibility timeout ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -107,6 +107,7 @@ impl Stand {
             admin_url: self.database_url.clone(),
             server: format!("{}:{}", options.get_host(), options.get_port()),
             components: self.components.clone(),
+            s3: self.s3.clone(),
             id,
             folder,
             database_url,
@@ -131,6 +132,7 @@ pub struct World {
     database_url: String,
     id: String,
     components: Components,
+    s3: aws_sdk_s3::Client,
     queues: BTreeMap<&'static str, (Queue, Queue)>,
     /// Where PostgreSQL listens, as `host:port`.
     pub server: String,
@@ -277,6 +279,23 @@ impl World {
     /// The database refuses.
     pub async fn count(&self, query: &'static str) -> Result<i64> {
         Ok(sqlx::query_scalar(query).fetch_one(&self.db).await?)
+    }
+
+    /// The keys that a row refers to and that are not in the bucket.
+    ///
+    /// # Errors
+    ///
+    /// A server refuses.
+    pub async fn absent_objects(&self) -> Result<Vec<String>> {
+        let referred = "select key from artifact where state = 'REFERENCED' order by key";
+        let mut keys: Vec<String> = sqlx::query_scalar(referred).fetch_all(&self.db).await?;
+        let mut pages = self.s3.list_objects_v2().bucket(&self.id).into_paginator().send();
+        let mut present = BTreeSet::new();
+        while let Some(page) = pages.try_next().await? {
+            present.extend(page.contents.unwrap_or_default().into_iter().filter_map(|object| object.key));
+        }
+        keys.retain(|key| !present.contains(key));
+        Ok(keys)
     }
 
     /// Removes the database. The logs stay.
