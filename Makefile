@@ -33,6 +33,18 @@ chaos: ## Let a crowd of real components work while a seed decides what dies, th
 	MINUTES=$(or $(MINUTES),5) SEED=$(SEED) \
 		$(STACK) run -- cargo test --quiet --package system-tests --test chaos
 
+# Coverage counters are a pass of LLVM that rustc has on stable; the target is named so that build scripts
+# do without them.
+FUZZ_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+
+.PHONY: fuzz
+fuzz: ## Look for bytes that break a parser, led by coverage, on stable (PARSER=message|records|operator|collector|feed|bars, MINUTES=5)
+	mkdir -p target/fuzz/corpus/$(or $(PARSER),records)
+	SQLX_OFFLINE=true RUSTFLAGS="$(FUZZ_FLAGS)" cargo run --manifest-path fuzz/Cargo.toml --target-dir target/fuzz \
+		--target $(FUZZ_TRIPLE) --bin $(or $(PARSER),records) -- target/fuzz/corpus/$(or $(PARSER),records) \
+		-artifact_prefix=target/fuzz/ -max_total_time=$$(( $(or $(MINUTES),5) * 60 ))
+
 .PHONY: demo
 demo: ## Replay a session end to end, with things dying (DATA=folder for your own, TZ_DATA=zone)
 	$(STACK) demo $(if $(DATA),--data $(DATA)) $(if $(TZ_DATA),--zone $(TZ_DATA)) $(DEMO_ARGS)
@@ -48,6 +60,10 @@ stop: ## Stop the stack; its data stay
 .PHONY: bench-relay
 bench-relay: ## Race the relay against the naive loop; its latency, and bad weather by the million rows (BENCH_… for sizes)
 	$(STACK) run -- cargo bench -p runtime --bench relay $(if $(BENCH),-- $(BENCH))
+
+.PHONY: bench-sweep
+bench-sweep: ## Sweep a bucket of 200,000 objects in memory: pages, statements, seconds, memory (BENCH_OBJECTS for the size)
+	$(STACK) run -- cargo bench -p runtime --bench sweep
 
 .PHONY: prepare
 prepare: ## Describe all statements anew in .sqlx/ (after editing SQL or a migration)

@@ -11,6 +11,8 @@ mod outage;
 mod points;
 mod reference;
 mod report;
+mod rival;
+mod sweep;
 mod verdict;
 mod weather;
 
@@ -58,8 +60,10 @@ async fn main() -> Result<()> {
         .chain(outage::all(&stand))
         .chain(weather::all(&stand))
         .chain(verdict::all(&stand))
+        .chain(rival::all(&stand))
         .chain(odd::all(&stand))
         .chain(points::all(&stand, extent, &passed))
+        .chain(sweep::all(&stand, extent, &passed))
         .filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|word| name.contains(word.as_str())))
         .collect();
     let mut findings = run(scenarios).await;

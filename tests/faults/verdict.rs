@@ -21,7 +21,7 @@ pub fn all(stand: &Stand) -> Vec<(&'static str, Scenario<'_>)> {
     vec![
         ("event refused for ever", Box::pin(refused(stand)) as Scenario),
         ("throttled, held, early and failing is no dead letter", Box::pin(throttled(stand))),
-        ("message nobody can read", Box::pin(unreadable(stand))),
+        ("message that can not be read", Box::pin(unreadable(stand))),
         ("old message after a redrive", Box::pin(old_message(stand))),
     ]
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::Result;
 
 /// Every executable that a scenario starts.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 11] = [
     "collector",
     "relay",
     "news-consumer",
@@ -19,6 +19,8 @@ const PACKAGES: [&str; 9] = [
     "reconciler",
     "operator",
     "migrator",
+    "sweeper",
+    "janitor",
 ];
 
 /// The built executables.

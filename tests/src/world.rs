@@ -116,6 +116,12 @@ impl Stand {
         })
     }
 
+    /// S3, as it stands in for AWS's.
+    #[must_use]
+    pub fn s3(&self) -> &aws_sdk_s3::Client {
+        &self.s3
+    }
+
     async fn create_database(&self, name: &str) -> Result<PgConnectOptions> {
         let options = PgConnectOptions::from_str(&self.database_url)?;
         let mut admin = options.connect().await?;
@@ -161,6 +167,12 @@ impl World {
     #[must_use]
     pub fn dead_letters(&self, destination: &str) -> &Queue {
         &self.queues[destination].1
+    }
+
+    /// The bucket of this world.
+    #[must_use]
+    pub fn bucket(&self) -> &str {
+        &self.id
     }
 
     /// Where this world's configuration is, if it has one of its own.

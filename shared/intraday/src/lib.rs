@@ -14,6 +14,8 @@ pub mod extraction;
 pub mod feeds;
 #[cfg(test)]
 mod fixture;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod input_fault;
 pub mod instant;
 pub mod job_types;

@@ -10,8 +10,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 mod repair;
+mod sweep;
 
 pub use repair::{DeadLetterSettings, ReconcilerSettings};
+pub use sweep::{JanitorSettings, SweeperSettings};
 
 /// How many prepares of one batch run side by side unless `PREPARE_WIDTH` says otherwise.
 const PREPARE_WIDTH: usize = 10;
@@ -210,6 +212,12 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
 
     pub(crate) fn parsed_or<T: FromStr>(&mut self, name: &str, default: T) -> Option<T> {
         if self.optional(name).is_none() { Some(default) } else { self.parsed(name) }
+    }
+
+    /// A number of seconds that has to be said.
+    pub(crate) fn seconds(&mut self, name: &str) -> Option<Duration> {
+        self.text(name)?;
+        self.seconds_or(name, Duration::ZERO)
     }
 
     /// A number of seconds with a fraction.

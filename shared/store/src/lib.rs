@@ -18,6 +18,7 @@ pub mod dead_letter;
 pub mod dismiss;
 pub mod enqueue;
 pub mod inspect;
+pub mod janitor;
 pub mod job;
 pub mod lane;
 pub mod migrate;
@@ -27,6 +28,7 @@ pub mod pool;
 pub mod quarantine;
 pub mod reconcile;
 pub mod redrive;
+pub mod sweep;
 pub mod window;
 
 pub use error::Error;

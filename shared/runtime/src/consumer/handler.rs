@@ -93,6 +93,8 @@ pub trait Handler: Send + Sync {
     /// The slow work outside: S3, HTTP, reading. No transaction is open and no connection is held.
     ///
     /// Everything it waits for needs a limit of its own: nobody cuts it off before the sandbox ends.
+    /// It must not take a connection from the engine's pool either: many prepares run side by side, and the
+    /// pool is only as large as the engine itself needs.
     fn prepare(
         &self,
         job: &Job<Self::Payload>,

@@ -7,6 +7,7 @@ mod claim_answers;
 mod enqueuing;
 mod enqueuing_by_sql;
 mod migrations;
+mod other_transitions;
 mod rivals;
 mod schema;
 mod transitions;
