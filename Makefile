@@ -73,10 +73,6 @@ database-tls: ## Test who is believed, against a PostgreSQL with TLS and a priva
 database-pooler: ## Run the store's tests through pgbouncer in transaction mode (PGBOUNCER=…, 1.21 or later)
 	python3 -m tools.database pooler
 
-.PHONY: bench-sweep
-bench-sweep: ## Sweep a bucket of 200,000 objects in memory: pages, statements, seconds, memory (BENCH_OBJECTS for the size)
-	$(STACK) run -- cargo bench -p runtime --bench sweep
-
 .PHONY: prepare
 prepare: ## Describe all statements anew in .sqlx/ (after editing SQL or a migration)
 	$(STACK) prepare
