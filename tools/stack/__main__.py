@@ -14,7 +14,10 @@ Usage: python3 -m tools.stack COMMAND
   run -- COMMAND …         run a command against temporary servers, then remove them
   demo [ARGUMENT …]        replay a session on a stack of its own; `demo --help` explains the arguments
   prepare [--check]        describe the SQL statements in .sqlx/ from a real database; or only compare, and lint
-  check-template           lint template.yaml and its translation, and test their relations
+  check-template           lint and scan template.yaml and its translation, and test what must hold in them
+  parameters               write docs/parameters.md from template.yaml
+  bootstraps [FOLDER]      say of each built function whether it can start on AWS, how large and how fast it is
+  rehearse [NAME …]        deploy, upgrade, roll back and delete on emulators of its own, with authorization on
   selftest                 run the tests of this package
   help                     this text
 """

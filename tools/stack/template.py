@@ -5,7 +5,9 @@ and is blind to mistakes in what SAM makes of an event (a queue's visibility sho
 timeout, say), so the translation is linted too, and what must hold in it is tested in tests/template/.
 """
 
+import functools
 import json
+import logging
 import os
 import sys
 import tempfile
@@ -19,26 +21,34 @@ ANYWHERE = {"AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_
 
 
 def check():
-    """Lints the template and its translation and tests what must hold in it."""
+    """Lints and scans the template and its translation and tests what must hold in it."""
     environment = {**os.environ, **ANYWHERE, "PATH": tools.path_first(), "SAM_CLI_TELEMETRY": "0"}
     options = {"cwd": PROJECT, "env": environment}
+    logs = HOME / "logs"
     with step("sam validate --lint"):
-        run_logged([tools.tool("sam"), "validate", "--lint", "--template", TEMPLATE], HOME / "logs/validate.log", **options)
-    with tempfile.TemporaryDirectory() as folder, step("cfn-lint on the translated template"):
+        run_logged([tools.tool("sam"), "validate", "--lint", "--template", TEMPLATE], logs / "validate.log", **options)
+    with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "translated.json"
         file.write_text(json.dumps(translated(), indent=2))
-        run_logged([tools.tool("cfn-lint"), "--regions", "us-east-1", "--", file], HOME / "logs/cfn-lint.log", **options)
+        with step("cfn-lint on the translated template"):
+            run_logged([tools.tool("cfn-lint"), "--regions", "us-east-1", "--", file], logs / "cfn-lint.log", **options)
+        checkov = tools.checkov()
+        with step("checkov on the translated template"):
+            settings = Path(__file__).with_name("checkov.yaml")
+            run_logged([checkov, "--config-file", settings, "--file", file], logs / "checkov.log", **options)
     with step("What must hold in it"):
         tests = ["-m", "unittest", "discover", "--start-directory", "tools/stack/tests/template", "--top-level-directory", "."]
-        run_logged([sys.executable, *tests], HOME / "logs/relations.log", **options)
+        run_logged([sys.executable, *tests], logs / "relations.log", **options)
 
 
+@functools.cache
 def translated():
     """The CloudFormation template that SAM makes of ours."""
     from samtranslator.translator.transform import transform
     from samtranslator.yaml_helper import yaml_parse
 
     os.environ.setdefault("AWS_DEFAULT_REGION", ANYWHERE["AWS_REGION"])
+    logging.getLogger("samtranslator").setLevel(logging.ERROR)
     source = yaml_parse(TEMPLATE.read_text())
     source["Globals"]["Function"]["CodeUri"] = "s3://bucket/key"  # what `sam package` would put there
     return transform(source, {}, _NoManagedPolicies())

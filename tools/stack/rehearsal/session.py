@@ -4,6 +4,7 @@ In a bucket of its own with the configuration, so that the rights to read both a
 """
 
 import json
+import os
 from datetime import datetime, timedelta, timezone
 
 from tools.stack import aws
@@ -58,3 +59,8 @@ def _news():
 
 def _at(minute):
     return (OPEN + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+if __name__ == "__main__":
+    put({"aws": os.environ})
+    print(PARAMETERS["ConfigUri"])

@@ -3,12 +3,13 @@
 import json
 import unittest
 
-from tools.stack.paths import HOME, PROJECT
+from tools.stack import rehearse
+from tools.stack.paths import PROJECT
 
 from . import emitted, session
 from .deployment import fresh
 
-TODAY = HOME / "rehearsal/build"
+TODAY = rehearse.BUILT
 SCHEDULED = ("reconciler", "sweeper", "janitor", "monitor")
 
 

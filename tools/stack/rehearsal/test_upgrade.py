@@ -5,14 +5,14 @@ The last release is its own template with its own binaries, built from git.
 
 import unittest
 
-from tools.stack import deploy, servers
-from tools.stack.paths import HOME
+from tools.stack import deploy, rehearse, servers
+
 from tools.stack.say import Failed
 
 from . import release, session
 from .deployment import Deployment
 
-TODAY = HOME / "rehearsal/build"
+TODAY = rehearse.BUILT
 NOBODY_LISTENS = "postgres://postgres@127.0.0.1:1/tailcar"
 
 

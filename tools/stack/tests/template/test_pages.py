@@ -1,29 +1,16 @@
 """Pages that describe the template say what it says."""
 
-import re
 import unittest
 
-from tools.stack import migrations
+from tools.stack import cost, migrations, parameters
 from tools.stack.paths import PROJECT
 
 from .translated import properties, whole
 
-DEPLOY = (PROJECT / "docs/deploy.md").read_text()
-
 
 class Parameters(unittest.TestCase):
-    def rows(self):
-        """The rows of the page's table of parameters: name and default."""
-        return dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", DEPLOY, flags=re.MULTILINE))
-
-    def test_page_names_every_parameter_and_no_other(self):
-        self.assertEqual(sorted(self.rows()), sorted(whole()["Parameters"]))
-
-    def test_page_says_each_parameter_s_default(self):
-        for name, shown in self.rows().items():
-            with self.subTest(name):
-                default = whole()["Parameters"][name].get("Default")
-                self.assertEqual(shown, "empty" if default == "" else f"`{default}`")
+    def test_page_says_what_the_template_says(self):
+        self.assertEqual(parameters.PAGE.read_text(), parameters.page(), "`python3 -m tools.stack parameters` writes it")
 
     def test_every_parameter_is_described_and_has_a_safe_default(self):
         for name, declared in whole()["Parameters"].items():
@@ -34,6 +21,14 @@ class Parameters(unittest.TestCase):
     def test_every_parameter_is_in_a_group_of_the_console(self):
         groups = whole()["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
         self.assertEqual(sorted(name for group in groups for name in group["Parameters"]), sorted(whole()["Parameters"]))
+
+
+class Cost(unittest.TestCase):
+    def test_page_has_the_table_that_the_arithmetic_gives(self):
+        self.assertIn(cost.table(), (PROJECT / "docs/cost.md").read_text(), "`python3 -m tools.stack.cost` prints it")
+
+    def test_alarms_are_counted_as_they_are(self):
+        self.assertEqual(len(properties("AWS::CloudWatch::Alarm")), cost.ALARMS)
 
 
 class Migrations(unittest.TestCase):
