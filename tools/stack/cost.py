@@ -28,8 +28,8 @@ PRICE = {
 # What one stack does, whatever the rate. Memory as in the template.
 LINGER_GB_S = 75 * D("0.25") * MINUTES
 SCHEDULED_GB_S = (D("1.0") + D("0.1") + D("0.3")) * D("0.5") * MINUTES  # collector, reconciler, monitor, each minute
-QUARTERLY_GB_S = 2 * D("2.0") * D("0.5") * MINUTES / 15  # sweeper and janitor, each quarter of an hour
-SCHEDULED_RUNS = 4 * MINUTES + 2 * MINUTES // 15
+HOURLY_GB_S = 2 * D("2.0") * D("0.5") * MINUTES / 60  # sweeper and janitor, each hour
+SCHEDULED_RUNS = 4 * MINUTES + 2 * MINUTES // 60
 POLLS = 6 * 5 * 3 * MINUTES  # six mappings, five pollers each, a long poll of 20 s
 METRICS = 115
 ALARMS = 20
@@ -53,7 +53,7 @@ def month(jobs_a_minute):
     """Dollars by line."""
     jobs = jobs_a_minute * MINUTES
     batches = D(jobs) / batch(jobs_a_minute)
-    lambda_gb_s = LINGER_GB_S + SCHEDULED_GB_S + QUARTERLY_GB_S
+    lambda_gb_s = LINGER_GB_S + SCHEDULED_GB_S + HOURLY_GB_S
     artifacts = MINUTES + NEWS_SHARE * jobs
     logs_gb = (SCHEDULED_RUNS * RUN_LOG_KB + jobs * JOB_LOG_KB) / D(1_000_000)
     return {

@@ -5,7 +5,7 @@ import re
 
 from .paths import MIGRATIONS, TEMPLATE
 
-LINE = re.compile(r"^( +Migrations: )\S+$", flags=re.MULTILINE)
+LINE = re.compile(r"^( +SchemaHash: )\S+$", flags=re.MULTILINE)
 
 
 def digest():

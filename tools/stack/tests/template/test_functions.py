@@ -69,10 +69,10 @@ class Runs(unittest.TestCase):
         functions = {name: part for name, part in whole()["Resources"].items() if part["Type"] == "AWS::Lambda::Function"}
         for name, function in functions.items():
             with self.subTest(name):
-                self.assertEqual("Migration" in str(function.get("DependsOn")), name != "MigratorFunction")
+                self.assertEqual("Schema" in str(function.get("DependsOn")), name != "MigratorFunction")
 
     def test_migrator_has_time_to_answer_before_cloudformation_gives_up(self):
-        migration = properties("Custom::Migration")["Migration"]
+        migration = properties("Custom::Schema")["Schema"]
         for profile in ("standard", "local"):
             timeout = properties("AWS::Lambda::Function", Profile=profile)["MigratorFunction"]["Timeout"]
             self.assertLess(timeout, migration["ServiceTimeout"])

@@ -35,7 +35,7 @@ class Network(unittest.TestCase):
         self.assertEqual((rule["GroupId"], rule["FromPort"]), ("sg-1", 5432))
 
     def test_migration_waits_for_the_way_to_the_database(self):
-        needs = properties("Custom::Migration", **IN_VPC)["Migration"]["Needs"]
+        needs = properties("Custom::Schema", **IN_VPC)["Schema"]["Needs"]
         self.assertEqual(needs, [{"Ref": "DatabaseIngress"}, {"Ref": "SecretsManagerEndpoint"}, {"Ref": "S3Endpoint"}])
 
 

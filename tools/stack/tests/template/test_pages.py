@@ -33,7 +33,7 @@ class Cost(unittest.TestCase):
 
 class Migrations(unittest.TestCase):
     def test_migrator_is_called_again_when_the_migrations_change(self):
-        told = properties("Custom::Migration")["Migration"]["Migrations"]
+        told = properties("Custom::Schema")["Schema"]["SchemaHash"]
         self.assertEqual(told, migrations.digest(), "`make prepare` writes it")
 
 
