@@ -55,6 +55,13 @@ class Deployment:
         """The answer of a function that must succeed."""
         return aws.invoke_or_fail(self.now, self.now["functions"][function], event or {})
 
+    def restart(self, function):
+        """Gives a function new sandboxes, as a change of its configuration does."""
+        name, client = self.now["functions"][function], self.client("lambda")
+        variables = client.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+        variables["RESTARTED"] = str(int(variables.get("RESTARTED", "0")) + 1)
+        client.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+
     def client(self, service):
         """A client with the account's own rights."""
         return aws.client(self.now, service)

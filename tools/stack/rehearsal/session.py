@@ -29,6 +29,12 @@ def put(now):
         s3.put_object(Bucket=BUCKET, Key=key, Body=text.encode())
 
 
+def put_news(now, item_id):
+    """Adds one more item to the feed, which is then one more job."""
+    texts = _items() + [_item(item_id, f"Apple says {item_id}", 1)]
+    aws.client(now, "s3").put_object(Bucket=BUCKET, Key="news.json", Body=_feed(texts).encode())
+
+
 def replay(first_min, last_min):
     """The event that makes the collector close these minutes, both included, as if each had just ended."""
     return {"dataset": "us8", "from": _at(first_min), "to": _at(last_min)}
@@ -49,11 +55,18 @@ def _price(minute):
 
 
 def _news():
-    texts = ["Apple announces a larger factory", "Apple Inc raises its forecast"]
-    items = [
-        {"id": str(number), "title": text, "content_text": text, "date_published": _at(1 + number)}
-        for number, text in enumerate(texts)
-    ]
+    return _feed(_items())
+
+
+def _items():
+    return [_item("1", "Apple announces a larger factory", 1), _item("2", "Apple Inc raises its forecast", 2)]
+
+
+def _item(item_id, text, minute):
+    return {"id": item_id, "title": text, "content_text": text, "date_published": _at(minute)}
+
+
+def _feed(items):
     return json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "wire", "items": items})
 
 

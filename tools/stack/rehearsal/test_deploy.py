@@ -75,6 +75,9 @@ class Alarms(unittest.TestCase):
         inbox = sqs.create_queue(QueueName="inbox")["QueueUrl"]
         arn = sqs.get_queue_attributes(QueueUrl=inbox, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
         (topic,) = [part["TopicArn"] for part in sns.list_topics()["Topics"] if part["TopicArn"].endswith("-alarms")]
+        allow = {"Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": arn}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [allow]})
+        sqs.set_queue_attributes(QueueUrl=inbox, Attributes={"Policy": policy})
         sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
         return inbox
 

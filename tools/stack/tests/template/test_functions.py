@@ -1,5 +1,6 @@
 """Functions: what they are told, when they run, where they write."""
 
+import re
 import unittest
 
 from . import settings
@@ -28,12 +29,17 @@ class Environment(unittest.TestCase):
                 with self.subTest(f"{name}, {way}"):
                     self.assertEqual("DATABASE_URL" in function["Environment"]["Variables"], way == "by URL")
 
-    def test_with_iam_each_function_signs_in_as_a_user_of_its_own_and_only_the_migrator_by_secret(self):
+    def test_with_iam_each_function_signs_in_as_the_user_of_its_work_and_only_the_migrator_by_secret(self):
         functions = properties("AWS::Lambda::Function", **WAYS["by IAM"])
         told = {name: function["Environment"]["Variables"] for name, function in functions.items()}
-        self.assertIn("DATABASE_SECRET_ARN", told.pop("MigratorFunction"))
-        users = [variables["DATABASE_IAM_USER"] for variables in told.values()]
-        self.assertEqual(len(users), len(set(users)))
+        migrator = told.pop("MigratorFunction")
+        self.assertIn("DATABASE_SECRET_ARN", migrator)
+        self.assertEqual(migrator["DATABASE_LOGINS"], "iam")
+        for name, variables in told.items():
+            with self.subTest(name):
+                work = "Consumer" if name.endswith("ConsumerFunction") else name.removesuffix("Function")
+                words = re.sub(r"(?<!^)(?=[A-Z])", "_", work).lower()
+                self.assertEqual(variables["DATABASE_IAM_USER"], f"tailcar_{words}_login")
 
     def test_environment_fits_into_four_kilobytes(self):
         for way, parameters in WAYS.items():
