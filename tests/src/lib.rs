@@ -10,20 +10,24 @@
 //! mapping       queue ▸ function ▸ delete            queue         one queue and its dead letters
 //! world         database, queues, bucket, settings   proxy         loses answers of PostgreSQL
 //! crew          what the schedules would start      subject       jobs that behave as told
-//! market        a configuration and its input files
+//! market        a configuration and its input files                 sqs_proxy bad weather for senders
+//! plan          what a seed decides
 //! points        every fault point in the source      invariants    what must hold in the end
 //! ```
 
 pub mod components;
 pub mod crew;
+pub mod http;
 pub mod invariants;
 pub mod mapping;
 pub mod market;
+pub mod plan;
 pub mod points;
 pub mod proxy;
 pub mod queue;
 pub mod runtime_api;
 pub mod sandbox;
+pub mod sqs_proxy;
 pub mod subject;
 pub mod world;
 

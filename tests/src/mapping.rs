@@ -4,6 +4,7 @@
 //! whole batch. Messages of an invocation that died stay in flight until [`Mapping::time_passes`].
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_sqs::types::Message;
@@ -45,10 +46,29 @@ pub struct Mapping {
     timeout: Duration,
     /// What the function is told that it has.
     pub deadline: Duration,
-    /// By message id, the last receipt of each message that was not deleted.
-    in_flight: HashMap<String, String>,
+    in_flight: InFlight,
     /// What went through so far.
     pub counts: Counts,
+}
+
+/// Received messages that were not deleted: by id, the last receipt of each. Clones are the same.
+#[derive(Clone, Default)]
+pub struct InFlight {
+    receipts: Arc<Mutex<HashMap<String, String>>>,
+}
+
+impl InFlight {
+    fn receipts(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.receipts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Their visibility timeouts end.
+    pub async fn time_passes(&self, queue: &Queue) {
+        let receipts: Vec<String> = self.receipts().drain().map(|(_, receipt)| receipt).collect();
+        for receipt in receipts {
+            queue.show(&receipt).await;
+        }
+    }
 }
 
 /// A batch on its way to a function.
@@ -72,7 +92,7 @@ impl Mapping {
     /// A mapping of `queue` to functions that have `timeout` for a batch.
     #[must_use]
     pub fn new(queue: Queue, timeout: Duration) -> Self {
-        Self { queue, timeout, deadline: timeout, in_flight: HashMap::new(), counts: Counts::default() }
+        Self { queue, timeout, deadline: timeout, in_flight: InFlight::default(), counts: Counts::default() }
     }
 
     /// Receives what is visible, at most ten messages; `None` when nothing is.
@@ -82,9 +102,8 @@ impl Mapping {
     /// The queue does not answer.
     pub async fn receive(&mut self) -> Result<Option<Batch>> {
         let messages = self.queue.receive().await?;
-        for message in &messages {
-            self.in_flight.insert(id(message).to_owned(), receipt(message).to_owned());
-        }
+        let received = messages.iter().map(|message| (id(message).to_owned(), receipt(message).to_owned()));
+        self.in_flight.receipts().extend(received);
         self.counts.deliveries += messages.len() as u64;
         Ok((!messages.is_empty()).then_some(Batch(messages)))
     }
@@ -124,7 +143,7 @@ impl Mapping {
         };
         for message in batch.0.iter().filter(|message| !kept.contains(id(message))) {
             self.queue.delete(receipt(message)).await?;
-            self.in_flight.remove(id(message));
+            self.in_flight.receipts().remove(id(message));
             self.counts.deletes += 1;
         }
         Ok(())
@@ -148,9 +167,13 @@ impl Mapping {
 
     /// All visibility timeouts end.
     pub async fn time_passes(&mut self) {
-        for (_, receipt) in self.in_flight.drain() {
-            self.queue.show(&receipt).await;
-        }
+        self.in_flight.time_passes(&self.queue).await;
+    }
+
+    /// What is on its way, for somebody who lets time pass while this mapping waits for an answer.
+    #[must_use]
+    pub fn in_flight(&self) -> (Queue, InFlight) {
+        (self.queue.clone(), self.in_flight.clone())
     }
 }
 

@@ -9,18 +9,16 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::Result;
+use crate::http::{Request, read, response};
 
 /// What a function made of an event.
 pub type Answer = std::result::Result<Value, Value>;
-
-/// Longest head of a request, far above what a runtime client sends.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 struct Invocation {
     id: String,
@@ -134,53 +132,4 @@ async fn serve(mut stream: TcpStream, shared: Arc<Shared>) {
             return;
         }
     }
-}
-
-struct Request {
-    path: String,
-    body: Vec<u8>,
-}
-
-impl Request {
-    fn json(&self) -> Value {
-        serde_json::from_slice(&self.body)
-            .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&self.body).into_owned()))
-    }
-}
-
-/// Reads one request; `None` when the connection has ended. What follows it stays in `buffer`.
-async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<Option<Request>> {
-    loop {
-        if let Some((head, path, body)) = parse(buffer)?
-            && buffer.len() >= head + body
-        {
-            let mut whole: Vec<u8> = buffer.drain(..head + body).collect();
-            return Ok(Some(Request { path, body: whole.split_off(head) }));
-        }
-        if stream.read_buf(buffer).await? == 0 {
-            return Ok(None);
-        }
-    }
-}
-
-/// The length of the head, the path and the length of the body; `None` while the head is not all there.
-fn parse(buffer: &[u8]) -> Result<Option<(usize, String, usize)>> {
-    let mut headers = [httparse::EMPTY_HEADER; 64];
-    let mut request = httparse::Request::new(&mut headers);
-    let httparse::Status::Complete(head) = request.parse(buffer)? else {
-        return if buffer.len() > HEAD_BYTES_MAX { Err("endless head".into()) } else { Ok(None) };
-    };
-    let length = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"));
-    let length = length.map_or(Ok(0), |header| {
-        std::str::from_utf8(header.value)?.parse::<usize>().map_err(crate::Error::from)
-    })?;
-    Ok(Some((head, request.path.unwrap_or_default().to_owned(), length)))
-}
-
-fn response(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n",
-        body.len()
-    );
-    [head.as_bytes(), body].concat()
 }

@@ -113,6 +113,12 @@ impl Sandbox {
         self.child.exited.borrow().is_none()
     }
 
+    /// What signals the process while somebody else invokes it.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle { pid: self.child.pid, exited: self.child.exited.clone() }
+    }
+
     /// Ends the process as a lost host does and waits until it is gone.
     pub async fn kill(&mut self) {
         self.child.signal(Signal::KILL);
@@ -175,6 +181,37 @@ fn command(
     Ok(command)
 }
 
+/// Signals a process for as long as it lives.
+#[derive(Clone)]
+pub struct Handle {
+    pid: Pid,
+    exited: watch::Receiver<Option<ExitStatus>>,
+}
+
+impl Handle {
+    /// Ends the process as a lost host does.
+    pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// Freezes the process, as Lambda freezes a sandbox.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if self.exited.borrow().is_none() {
+            // It may end at this instant; then there is nobody to signal.
+            let _ = kill_process(self.pid, signal);
+        }
+    }
+}
+
 /// A process, and a thread that waits for its end.
 struct Child {
     pid: Pid,
@@ -199,10 +236,7 @@ impl Child {
     }
 
     fn signal(&self, signal: Signal) {
-        if self.exited.borrow().is_none() {
-            // It may end at this instant; then there is nobody to signal.
-            let _ = kill_process(self.pid, signal);
-        }
+        Handle { pid: self.pid, exited: self.exited.clone() }.signal(signal);
     }
 
     /// The third field of `/proc/…/stat`, after a name in parentheses.

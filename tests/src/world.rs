@@ -78,6 +78,15 @@ impl Stand {
     ///
     /// A server refuses.
     pub async fn world(&self, name: &str) -> Result<World> {
+        self.world_with(name, RECEIVES_MAX).await
+    }
+
+    /// The same, with queues that give a message up after `receives_max` receives.
+    ///
+    /// # Errors
+    ///
+    /// A server refuses.
+    pub async fn world_with(&self, name: &str, receives_max: u32) -> Result<World> {
         let id = format!("{name}-{}", &Uuid::new_v4().simple().to_string()[..8]);
         let folder = self.folder.join(&id);
         std::fs::create_dir_all(&folder)?;
@@ -89,7 +98,7 @@ impl Stand {
         for destination in DESTINATIONS {
             let visibility = u32::try_from(VISIBILITY.as_secs())?;
             let pair =
-                Queue::create(&self.sqs, &format!("{id}-{destination}"), visibility, RECEIVES_MAX).await?;
+                Queue::create(&self.sqs, &format!("{id}-{destination}"), visibility, receives_max).await?;
             queues.insert(destination, pair);
         }
         self.s3.create_bucket().bucket(&id).send().await?;
@@ -309,13 +318,22 @@ impl Environment {
         self.with("TAILCAR_FAULT_LOG", file.display().to_string())
     }
 
+    /// The same, with another login to the database.
+    #[must_use]
+    pub fn as_user(self, login: &str) -> Self {
+        self.database(|options| options.username(login))
+    }
+
     /// The same, with the database behind `address`.
     #[must_use]
     pub fn through(self, address: std::net::SocketAddr) -> Self {
+        self.database(|options| options.host(&address.ip().to_string()).port(address.port()))
+    }
+
+    fn database(self, change: impl FnOnce(PgConnectOptions) -> PgConnectOptions) -> Self {
         let url = self.0.iter().find(|(name, _)| name == "DATABASE_URL").map(|(_, url)| url.clone());
         let options = url.and_then(|url| PgConnectOptions::from_str(&url).ok());
-        let Some(options) = options else { return self };
-        let options = options.host(&address.ip().to_string()).port(address.port());
+        let Some(options) = options.map(change) else { return self };
         self.with("DATABASE_URL", options.to_url_lossy().to_string())
     }
 }

@@ -17,6 +17,9 @@ use system_tests::subject::{DESTINATION, job as new_job};
 /// Longer than any invocation lasts.
 const FOR_EVER: Duration = Duration::from_hours(1);
 
+/// Long enough for something to happen meanwhile.
+const SLOW: Duration = Duration::from_millis(300);
+
 /// The handler of the subject's jobs.
 pub struct Subject {
     /// For the notes about runs.
@@ -47,6 +50,10 @@ impl Handler for Subject {
             "stale" => Err(Failure::Stale),
             "panic" => panic!("on purpose"),
             "kill" => die(),
+            "slow" => {
+                tokio::time::sleep(SLOW).await;
+                Ok(())
+            }
             "hang" if is_first => {
                 tokio::time::sleep(FOR_EVER).await;
                 Ok(())

@@ -84,6 +84,8 @@ def watch(arguments):
     environment = {**os.environ, **servers.variables(now), "PATH": tools.path_first()}
     for function in [*now["functions"].values(), named]:
         environment.update(aws.environment(now, function))
+    # A lingering relay would answer after more than a minute; nobody waits that long at a terminal.
+    environment["RELAY_LINGER_SECONDS"] = "0"
     say("  curl -d @docs/events/relay.json http://127.0.0.1:9000/2015-03-31/functions/relay/invocations")
     command = ["cargo", "lambda", "watch", "--invoke-address", "127.0.0.1", "--concurrency", "4"]
     return subprocess.call(command, cwd=PROJECT, env=environment)

@@ -11,10 +11,10 @@ pub mod config;
 pub mod explain;
 pub mod explanation;
 pub mod extraction;
-pub mod fault;
 pub mod feeds;
 #[cfg(test)]
 mod fixture;
+pub mod input_fault;
 pub mod instant;
 pub mod news;
 pub mod news_revision;

@@ -11,7 +11,7 @@ use csv::{ByteRecord, ReaderBuilder, Trim};
 use super::header::Header;
 use super::{Bars, insert, row};
 use crate::config::Dataset;
-use crate::fault::{Fault, Origin};
+use crate::input_fault::{Fault, Origin};
 
 /// What a file holds.
 #[derive(Debug, Default)]

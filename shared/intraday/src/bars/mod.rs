@@ -14,7 +14,7 @@ use domain::identity::sha256_hex;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, Origin};
+use crate::input_fault::{Fault, Origin};
 
 /// One symbol's minute. Its order of fields is the order in artifacts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

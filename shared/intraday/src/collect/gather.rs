@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 
 use crate::bars::{self, Bars, Minute};
 use crate::config::{Dataset, Source};
-use crate::fault::{Fault, Origin};
 use crate::feeds::{self, Item};
+use crate::input_fault::{Fault, Origin};
 use crate::sources::{Document, Fetched, Fetcher, Kind};
 
 /// What the sources hold.

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::decision::Outcome;
-use crate::fault::{Fault, Severity};
+use crate::input_fault::{Fault, Severity};
 
 /// The most faults a report shows; their number is always whole. An answer may have 6 MB.
 const FAULTS_SHOWN_MAX: usize = 200;

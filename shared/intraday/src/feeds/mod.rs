@@ -17,7 +17,7 @@ use domain::identity::sha256_hex;
 use feed_rs::model::{Entry, Link};
 use url::Url;
 
-use crate::fault::{Fault, Origin};
+use crate::input_fault::{Fault, Origin};
 
 /// One text of one news item.
 #[derive(Clone, Debug, PartialEq, Eq)]

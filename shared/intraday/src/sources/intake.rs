@@ -2,7 +2,7 @@
 
 use super::{Fetched, Kind};
 use crate::config::Source;
-use crate::fault::Origin;
+use crate::input_fault::Origin;
 
 /// What to do with a file of a folder or prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures::future::join_all;
 
 use crate::config::{Location, Source};
-use crate::fault::{Fault, Severity};
+use crate::input_fault::{Fault, Severity};
 
 /// The most documents one source may have: each is held in memory until it is read.
 const DOCUMENTS_MAX: usize = 1000;

@@ -126,3 +126,21 @@ async fn every_check_has_met_a_row_it_refuses(db: PgPool) {
         checks.iter().filter(|check| tried.iter().all(|(_, constraint)| constraint != check)).collect();
     assert!(untried.is_empty(), "no row tries {untried:?}");
 }
+
+#[sqlx::test(migrations = "../../migrations")]
+async fn indexed_ids_of_the_protocol_compare_byte_by_byte(db: PgPool) {
+    let by_language: Vec<String> = sqlx::query_scalar(
+        r#"select distinct table_of_it.relname || '.' || field.attname
+             from pg_index
+             join pg_class as table_of_it on table_of_it.oid = pg_index.indrelid
+             join pg_attribute as field on field.attrelid = table_of_it.oid and field.attnum = any (pg_index.indkey)
+            where table_of_it.relname in ('artifact', 'job', 'lane', 'outbox_event', 'quarantined_message')
+              and field.atttypid = 'text'::regtype
+              and field.attcollation <> '"C"'::regcollation"#,
+    )
+    .fetch_all(&db)
+    .await
+    .unwrap();
+
+    assert_eq!(by_language, Vec::<String>::new());
+}

@@ -12,7 +12,7 @@ use chrono::{DateTime, NaiveTime, TimeDelta, Utc, Weekday};
 use chrono_tz::Tz;
 use intraday::bars::{Bars, csv};
 use intraday::config::{Dataset, Session, Thresholds};
-use intraday::fault::{Fault, Origin};
+use intraday::input_fault::{Fault, Origin};
 use intraday::triggers::rules::{self, Closes};
 use intraday::triggers::{Close, Key};
 use rust_decimal::Decimal;
@@ -112,7 +112,7 @@ fn any_dataset(zone: Tz) -> Dataset {
 
 #[cfg(test)]
 mod tests {
-    use intraday::fault::Origin;
+    use intraday::input_fault::Origin;
     use intraday::triggers::Rule;
 
     use super::*;

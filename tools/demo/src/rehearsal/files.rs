@@ -14,7 +14,7 @@ use intraday::bars::Bars;
 use intraday::collect::LOOK_BACK;
 use intraday::config::Config;
 use intraday::config::location::BUNDLED;
-use intraday::fault::Fault;
+use intraday::input_fault::Fault;
 
 use super::expected::{Expected, files_in, read};
 use super::{FOLDER, Rehearsal, configuration, empty};
