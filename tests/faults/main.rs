@@ -10,6 +10,7 @@ mod outage;
 mod points;
 mod reference;
 mod report;
+mod sweep;
 mod weather;
 
 use std::io::IsTerminal;
@@ -56,6 +57,7 @@ async fn main() -> Result<()> {
         .chain(outage::all(&stand))
         .chain(weather::all(&stand))
         .chain(points::all(&stand, extent, &passed))
+        .chain(sweep::all(&stand, extent, &passed))
         .filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|word| name.contains(word.as_str())))
         .collect();
     let mut findings = run(scenarios).await;

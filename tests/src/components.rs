@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::Result;
 
 /// Every executable that a scenario starts.
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 10] = [
     "collector",
     "relay",
     "news-consumer",
@@ -18,6 +18,8 @@ const PACKAGES: [&str; 8] = [
     "dead-letter",
     "reconciler",
     "operator",
+    "sweeper",
+    "janitor",
 ];
 
 /// The built executables.

@@ -3,7 +3,7 @@
 //! Worlds share the two servers and nothing else. Time passes in a world when it is told to: every
 //! instant in its rows moves into the past by the same amount, and every visibility timeout ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -94,6 +94,7 @@ impl Stand {
         let database_url = options.to_url_lossy().to_string();
         let db = PgPoolOptions::new().max_connections(4).connect_with(options.clone()).await?;
         store::migrate::migrate(&db).await?;
+        store::roles::create_logins(&db).await?;
         let mut queues = BTreeMap::new();
         for destination in DESTINATIONS {
             let visibility = u32::try_from(VISIBILITY.as_secs())?;
@@ -107,12 +108,19 @@ impl Stand {
             admin_url: self.database_url.clone(),
             server: format!("{}:{}", options.get_host(), options.get_port()),
             components: self.components.clone(),
+            s3: self.s3.clone(),
             id,
             folder,
             database_url,
             db,
             queues,
         })
+    }
+
+    /// S3, as it stands in for AWS's.
+    #[must_use]
+    pub fn s3(&self) -> &aws_sdk_s3::Client {
+        &self.s3
     }
 
     async fn create_database(&self, name: &str) -> Result<PgConnectOptions> {
@@ -131,6 +139,7 @@ pub struct World {
     database_url: String,
     id: String,
     components: Components,
+    s3: aws_sdk_s3::Client,
     queues: BTreeMap<&'static str, (Queue, Queue)>,
     /// Where PostgreSQL listens, as `host:port`.
     pub server: String,
@@ -159,6 +168,12 @@ impl World {
     #[must_use]
     pub fn dead_letters(&self, destination: &str) -> &Queue {
         &self.queues[destination].1
+    }
+
+    /// The bucket of this world.
+    #[must_use]
+    pub fn bucket(&self) -> &str {
+        &self.id
     }
 
     /// Where this world's configuration is, if it has one of its own.
@@ -220,7 +235,8 @@ impl World {
         let executable = self.components.path(component);
         let arguments: &[&str] = if component == "subject" { &["consumer"] } else { &[] };
         let timeout = timeout_of(component).as_secs().to_string();
-        let environment = environment.clone().with("FUNCTION_TIMEOUT_SECONDS", timeout);
+        let environment =
+            environment.clone().with("FUNCTION_TIMEOUT_SECONDS", timeout).as_user(&login_of(component));
         Sandbox::start(&executable, arguments, &environment.0, &self.log(component)).await
     }
 
@@ -279,6 +295,23 @@ impl World {
         Ok(sqlx::query_scalar(query).fetch_one(&self.db).await?)
     }
 
+    /// The keys that a row refers to and that are not in the bucket.
+    ///
+    /// # Errors
+    ///
+    /// A server refuses.
+    pub async fn absent_objects(&self) -> Result<Vec<String>> {
+        let referred = "select key from artifact where state = 'REFERENCED' order by key";
+        let mut keys: Vec<String> = sqlx::query_scalar(referred).fetch_all(&self.db).await?;
+        let mut pages = self.s3.list_objects_v2().bucket(&self.id).into_paginator().send();
+        let mut present = BTreeSet::new();
+        while let Some(page) = pages.try_next().await? {
+            present.extend(page.contents.unwrap_or_default().into_iter().filter_map(|object| object.key));
+        }
+        keys.retain(|key| !present.contains(key));
+        Ok(keys)
+    }
+
     /// Removes the database. The logs stay.
     ///
     /// # Errors
@@ -291,6 +324,16 @@ impl World {
         sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut admin).await?;
         Ok(())
     }
+}
+
+/// The user that `component` logs in as: it can do what its role may do, and nothing else.
+fn login_of(component: &str) -> String {
+    let role = match component {
+        "subject" => "consumer".to_owned(),
+        consumer if consumer.ends_with("-consumer") => "consumer".to_owned(),
+        other => other.replace('-', "_"),
+    };
+    store::roles::login(&format!("tailcar_{role}"))
 }
 
 /// The environment of a child process.

@@ -7,9 +7,9 @@ mod handler;
 mod producer;
 
 use runtime::consumer::{Engine, Limits, Sqs, serve};
+use runtime::database::Postgres;
 use runtime::settings::ConsumerSettings;
 use runtime::{aws, telemetry};
-use sqlx::PgPool;
 use store::pool;
 
 use handler::Subject;
@@ -20,12 +20,14 @@ type Error = Box<dyn std::error::Error + Send + Sync>;
 async fn main() -> Result<(), Error> {
     telemetry::init();
     let settings = ConsumerSettings::from_env()?;
-    let db = pool::connect(&settings.database.url, settings.database.connections_max).await?;
-    let sqs = aws_sdk_sqs::Client::new(&aws::load().await);
+    let aws = aws::load().await;
+    let postgres = Postgres::new(&settings.database, &aws)?;
+    let db = postgres.pool().clone();
+    let sqs = aws_sdk_sqs::Client::new(&aws);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["consumer"] => consume(db, sqs, &settings).await,
+        ["consumer"] => consume(&postgres, sqs, &settings).await,
         ["enqueue", name, behave, count] => producer::enqueue(&db, name, behave, count.parse()?).await,
         ["commit-then-send", name] => producer::commit_then_send(&db, &sqs, &settings.queue_url, name).await,
         ["send-then-commit", name] => producer::send_then_commit(&db, &sqs, &settings.queue_url, name).await,
@@ -34,12 +36,16 @@ async fn main() -> Result<(), Error> {
     }
 }
 
-async fn consume(db: PgPool, sqs: aws_sdk_sqs::Client, settings: &ConsumerSettings) -> Result<(), Error> {
+async fn consume(
+    postgres: &Postgres,
+    sqs: aws_sdk_sqs::Client,
+    settings: &ConsumerSettings,
+) -> Result<(), Error> {
     let queue = Sqs::new(sqs, &settings.queue_url);
     // Little time is asked for a start, so that short invocations can be tried too.
     let limits = Limits { start_time_min: std::time::Duration::from_millis(500), ..Limits::from(settings) };
     // Connections of its own: one that `prepare` holds must not be one that a completion waits for.
-    let notes = pool::connect(&settings.database.url, 1).await?;
-    let engine = Engine::new(db, queue, Subject { notes }, limits);
-    serve(&engine, settings.function_timeout).await
+    let notes = pool::lazy((*postgres.pool().connect_options()).clone(), 1);
+    let engine = Engine::new(postgres.pool().clone(), queue, Subject { notes }, limits);
+    serve(postgres, &engine, settings.function_timeout).await
 }

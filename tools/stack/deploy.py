@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-from . import aws, emulator, state, tools
+from . import aws, emulator, scaffold, state, tools
 from .paths import PROJECT, TEMPLATE
 from .say import run_logged, step
 
@@ -22,29 +22,33 @@ FAST_RELEASE = {
 }
 
 
-def deploy(folder, now, parameters):
-    """Builds and deploys with `parameters`; returns the state, which is also saved."""
-    built = folder / "build"
+def deploy(folder, now, parameters, template=TEMPLATE):
+    """Builds, deploys with `parameters` and brings the schema up to date; returns the state, which is also saved."""
+    stack = scaffold.stack_of(template)
+    built = folder / ("build" if template == TEMPLATE else f"build-{stack}")
     with step("Building the functions (sam build)"):
-        build(TEMPLATE, built, folder / "logs/build.log")
-    with step("Deploying template.yaml (sam deploy)"):
-        put(built, now, parameters, folder / "logs/deploy.log")
-    now = {**now, **describe(now, parameters)}
+        build(template, built, folder / "logs/build.log")
+    with step(f"Deploying {stack} (sam deploy)"):
+        put(built, now, parameters, folder / "logs/deploy.log", stack)
+    now = {**now, **describe(now, parameters, stack)}
     state.save(now, folder / "stack.json")
+    with step("Migrating the database"):  # done by ours, when deployed; not by every template
+        aws.invoke_or_fail(now, now["functions"]["migrator"], {})
     return now
 
 
 def build(template, built, log):
     """Builds the functions of a template into the folder `built`; all builds share the project's target folder."""
     options = ["--config-env", "local", "--template", template, "--build-dir", built]
-    run_logged([tools.tool("sam"), "build", *options], log, cwd=Path(template).parent, env=_environment(NOWHERE))
+    run_logged([tools.tool("sam"), "build", *options], log, cwd=PROJECT, env=_environment(NOWHERE))
 
 
-def put(built, now, parameters, log):
+def put(built, now, parameters, log, stack=STACK_NAME):
     """Deploys a build onto the stack."""
     overrides = {"Profile": "local", "DatabaseUrl": now["database_url"], **parameters}
     options = [
         *("--config-env", "local", "--config-file", PROJECT / "samconfig.toml", "--template", built / "template.yaml"),
+        *("--stack-name", stack),
         *("--parameter-overrides", *(f"{name}={value}" for name, value in overrides.items())),
     ]
     run_logged([tools.tool("sam"), "deploy", *options], log, cwd=PROJECT, env=_environment(now["aws"]))
@@ -70,17 +74,17 @@ def parameters_of(built):
     return set(re.findall(r"^  (\w+):$", re.split(r"^\S", section, flags=re.MULTILINE)[0], flags=re.MULTILINE))
 
 
-def describe(now, parameters):
+def describe(now, parameters, stack=STACK_NAME):
     """What is deployed, by the names the project uses: packages and destinations."""
-    outputs = aws.outputs(now, STACK_NAME)
+    outputs = aws.outputs(now, stack)
     names = [value for name, value in outputs.items() if name.endswith("FunctionName")]
     plain = [name for name in outputs if name.endswith("QueueUrl") and not name.endswith("DeadLetterQueueUrl")]
     destinations = [name.removesuffix("QueueUrl") for name in plain]
     return {
-        "functions": {name.removeprefix(f"{STACK_NAME}-"): name for name in names},
+        "functions": {name.removeprefix(f"{stack}-"): name for name in names},
         "queues": {name.lower(): outputs[f"{name}QueueUrl"] for name in destinations},
         "dead_letter_queues": {name.lower(): outputs[f"{name}DeadLetterQueueUrl"] for name in destinations},
-        "bucket": outputs["ArtifactBucket"],
+        "bucket": outputs.get("ArtifactBucket"),
         "config": parameters.get("ConfigUri", ""),
         "emulator_pid": now["emulator"]["pid"],
     }

@@ -42,14 +42,14 @@ def check():
 
 
 @functools.cache
-def translated():
-    """The CloudFormation template that SAM makes of ours."""
+def translated(file=TEMPLATE):
+    """The CloudFormation template that SAM makes of ours, or of another one."""
     from samtranslator.translator.transform import transform
     from samtranslator.yaml_helper import yaml_parse
 
     os.environ.setdefault("AWS_DEFAULT_REGION", ANYWHERE["AWS_REGION"])
     logging.getLogger("samtranslator").setLevel(logging.ERROR)
-    source = yaml_parse(TEMPLATE.read_text())
+    source = yaml_parse(file.read_text())
     source["Globals"]["Function"]["CodeUri"] = "s3://bucket/key"  # what `sam package` would put there
     return transform(source, {}, _NoManagedPolicies())
 

@@ -1,23 +1,41 @@
 //! Migrator: brings the schema up to this release and says which migrations that took.
 //!
-//! Invoked directly, after a deploy; its input does not matter and calling it again is harmless.
+//! Invoked by CloudFormation as a custom resource, or directly with `{}`. Calling it again is harmless,
+//! and so is calling it on a schema that is newer than this release.
+
+mod custom_resource;
+mod migration;
+
+use std::sync::Arc;
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use runtime::settings::Database;
-use runtime::telemetry;
-use serde_json::{Value, json};
-use sqlx::PgPool;
-use store::{migrate, pool};
+use runtime::aws;
+use runtime::database::Postgres;
+use runtime::settings::MigratorSettings;
+use runtime::telemetry::{self, failed};
+use runtime::time_left::TimeLeft;
+use serde_json::Value;
+
+use crate::custom_resource::Request;
+use crate::migration::Migration;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     telemetry::init();
-    let database = Database::from_env().map_err(telemetry::failed)?;
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(telemetry::failed)?;
-    lambda_runtime::run(service_fn(|_: LambdaEvent<Value>| handle(&db))).await
+    let MigratorSettings { database, logins, function_timeout } =
+        MigratorSettings::from_env().map_err(failed)?;
+    let database = Postgres::new(&database, &aws::load().await).map_err(failed)?;
+    let migration = Migration { database: Arc::new(database), logins };
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| {
+        let time_left = TimeLeft::of(&event.context, function_timeout);
+        handle(&migration, event.payload, time_left)
+    }))
+    .await
 }
 
-async fn handle(db: &PgPool) -> Result<Value, Error> {
-    let applied = migrate::migrate(db).await.map_err(telemetry::failed)?;
-    Ok(json!({ "applied": applied }))
+async fn handle(migration: &Migration, event: Value, time_left: TimeLeft) -> Result<Value, Error> {
+    match Request::parse(&event).map_err(failed)? {
+        None => Ok(migration.run(time_left).await.map_err(failed)?.to_json()),
+        Some(request) => custom_resource::answer(&request, migration, time_left).await.map_err(failed),
+    }
 }

@@ -13,6 +13,8 @@ use domain::identity::sha256_hex;
 use fault::FaultPoint;
 use uuid::Uuid;
 
+use crate::sweeper::keys;
+
 /// Keys tried before a PUT is given up; each of them is new, so a second refusal is already strange.
 const KEYS_MAX: usize = 3;
 
@@ -112,8 +114,8 @@ impl Artifacts {
 }
 
 fn new_key(owner: &str, name: &str, written_at: DateTime<Utc>) -> String {
-    let hour = written_at.format("%Y/%m/%d/%H");
-    format!("artifacts/{hour}/{owner}/{name}-{}.json", Uuid::new_v4().simple())
+    let hour = keys::hour(written_at);
+    format!("{hour}/{owner}/{name}-{}.json", Uuid::new_v4().simple())
 }
 
 /// Whether S3 refused because the key is there, or is being written: most likely by an earlier try of

@@ -7,10 +7,19 @@
 pub mod artifacts;
 pub mod aws;
 pub mod consumer;
+pub mod database;
 pub mod dead_letter;
+pub mod events;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
+pub mod janitor;
+pub mod metrics;
+pub mod monitor;
 pub mod operator;
 pub mod reconciler;
 pub mod relay;
+pub mod serve;
 pub mod settings;
+pub mod sweeper;
 pub mod telemetry;
 pub mod time_left;

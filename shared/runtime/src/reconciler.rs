@@ -10,6 +10,8 @@ use sqlx::PgPool;
 use store::reconcile::{Pace, Rung, ring};
 use tracing::{debug, info};
 
+use crate::metrics::Line;
+
 /// What one run did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Status {
@@ -40,6 +42,7 @@ pub async fn run(db: &PgPool, pace: &Pace) -> Result<Status, store::Error> {
             "rang again for jobs nobody came for"
         );
     }
+    Line::stack().count("Requeued", u64::try_from(status.requeued).unwrap_or(u64::MAX)).emit();
     Ok(status)
 }
 

@@ -5,13 +5,16 @@
 //! ends before anybody else may look at its job.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+mod database;
 mod repair;
+mod sweep;
 
-pub use repair::{DeadLetterSettings, ReconcilerSettings};
+pub use database::{Access, Database, Pooler, Tls};
+pub use repair::{DeadLetterSettings, MigratorSettings, MonitorSettings, ReconcilerSettings};
+pub use sweep::{JanitorSettings, SweeperSettings};
 
 /// How many prepares of one batch run side by side unless `PREPARE_WIDTH` says otherwise.
 const PREPARE_WIDTH: usize = 10;
@@ -21,22 +24,13 @@ const PREPARE_WIDTH: usize = 10;
 #[error("the settings are wrong: {}", .0.join("; "))]
 pub struct Faults(pub(crate) Vec<String>);
 
-/// Where PostgreSQL is, and how much of it a sandbox may use.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Database {
-    /// `DATABASE_URL`. Holds a password, so it is never shown.
-    pub url: String,
-    /// `DATABASE_CONNECTIONS_MAX`; at least 1.
-    pub connections_max: u32,
-}
-
 /// What a consumer needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerSettings {
     /// Where the jobs are.
     pub database: Database,
-    /// `ARTIFACT_BUCKET`.
-    pub artifact_bucket: String,
+    /// `ARTIFACT_BUCKET`: where the artifacts of its jobs are; `None` if they have none.
+    pub artifact_bucket: Option<String>,
     /// `TAILCAR_CONFIG`: where the pipeline's own configuration is; `None` for the bundled one.
     pub config: Option<String>,
     /// `QUEUE_URL`: where its messages come from.
@@ -49,14 +43,12 @@ pub struct ConsumerSettings {
     pub prepare_width: usize,
 }
 
-/// What the relay needs before it knows its destinations; its pace is in
+/// What the relay needs beside its pace, which is in
 /// [`relay::Settings`](crate::relay::Settings).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelaySettings {
     /// Where the events are.
     pub database: Database,
-    /// `TAILCAR_CONFIG`: where the pipeline's own configuration is; `None` for the bundled one.
-    pub config: Option<String>,
     /// `FUNCTION_TIMEOUT_SECONDS`, as the function is configured.
     pub function_timeout: Duration,
 }
@@ -74,19 +66,6 @@ pub struct CollectorSettings {
     pub function_timeout: Duration,
 }
 
-impl Database {
-    /// Reads the environment.
-    ///
-    /// # Errors
-    ///
-    /// [`Faults`]: the function must not start.
-    pub fn from_env() -> Result<Self, Faults> {
-        let mut reader = Reader::new(environment);
-        let database = reader.database();
-        reader.finish(database)
-    }
-}
-
 impl ConsumerSettings {
     /// Reads the environment.
     ///
@@ -100,7 +79,7 @@ impl ConsumerSettings {
     fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Faults> {
         let mut reader = Reader::new(lookup);
         let database = reader.database();
-        let artifact_bucket = reader.text("ARTIFACT_BUCKET");
+        let artifact_bucket = reader.optional("ARTIFACT_BUCKET");
         let config = reader.optional("TAILCAR_CONFIG");
         let queue_url = reader.text("QUEUE_URL");
         let function_timeout = reader.timeout();
@@ -110,7 +89,7 @@ impl ConsumerSettings {
         let settings = || {
             Some(Self {
                 database: database?,
-                artifact_bucket: artifact_bucket?,
+                artifact_bucket,
                 config,
                 queue_url: queue_url?,
                 function_timeout: function_timeout?,
@@ -135,9 +114,8 @@ impl RelaySettings {
     fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Faults> {
         let mut reader = Reader::new(lookup);
         let database = reader.database();
-        let config = reader.optional("TAILCAR_CONFIG");
         let function_timeout = reader.timeout();
-        let settings = || Some(Self { database: database?, config, function_timeout: function_timeout? });
+        let settings = || Some(Self { database: database?, function_timeout: function_timeout? });
         reader.finish(settings())
     }
 }
@@ -167,12 +145,6 @@ impl CollectorSettings {
             })
         };
         reader.finish(settings())
-    }
-}
-
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database").field("connections_max", &self.connections_max).finish_non_exhaustive()
     }
 }
 
@@ -215,6 +187,12 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         if self.optional(name).is_none() { Some(default) } else { self.parsed(name) }
     }
 
+    /// A number of seconds that has to be said.
+    pub(crate) fn seconds(&mut self, name: &str) -> Option<Duration> {
+        self.text(name)?;
+        self.seconds_or(name, Duration::ZERO)
+    }
+
     /// A number of seconds with a fraction.
     pub(crate) fn seconds_or(&mut self, name: &str, default: Duration) -> Option<Duration> {
         let Some(text) = self.optional(name) else {
@@ -240,17 +218,11 @@ impl<L: Fn(&str) -> Option<String>> Reader<L> {
         if self.optional(name).is_none() { Some(default) } else { self.positive(name) }
     }
 
-    fn database(&mut self) -> Option<Database> {
-        let url = self.text("DATABASE_URL");
-        let connections_max = self.positive("DATABASE_CONNECTIONS_MAX");
-        Some(Database { url: url?, connections_max: connections_max? })
-    }
-
-    /// `QUEUE_URLS`: a JSON object of destination and queue.
-    fn queue_urls(&mut self) -> Option<BTreeMap<String, String>> {
-        let urls = serde_json::from_str(&self.text("QUEUE_URLS")?).ok();
+    /// A JSON object of destination and queue.
+    fn queue_urls(&mut self, name: &str) -> Option<BTreeMap<String, String>> {
+        let urls = serde_json::from_str(&self.text(name)?).ok();
         if urls.is_none() {
-            self.faults.push("QUEUE_URLS is not a JSON object of texts".to_owned());
+            self.faults.push(format!("{name} is not a JSON object of texts"));
         }
         urls
     }
@@ -340,7 +312,7 @@ mod tests {
         assert_eq!(
             faults(&changes),
             [
-                "DATABASE_URL is not set",
+                "none of DATABASE_URL, DATABASE_SECRET_ARN, DATABASE_IAM_USER is set",
                 "DATABASE_CONNECTIONS_MAX must be at least 1",
                 "QUEUE_URL is not set",
                 "LEASE_MARGIN_SECONDS is not a whole number that fits",

@@ -17,6 +17,19 @@ pub enum Error {
     /// The schema is not what this release was built for. A person has to look.
     #[error("the migrations were not applied")]
     Migration(#[source] MigrateError),
+    /// The migrator did not run yet. Invoke it; nothing works before.
+    #[error(
+        "the schema is too old: migration {needed} is needed, the newest there is {there}; run the migrator"
+    )]
+    SchemaTooOld {
+        /// The newest migration of this release.
+        needed: String,
+        /// The newest that was applied.
+        there: String,
+    },
+    /// A role does not exist or may not be granted. A person has to look.
+    #[error("the login users were not made")]
+    Logins(#[source] sqlx::Error),
 }
 
 impl Error {
@@ -28,9 +41,19 @@ impl Error {
         match self {
             Self::Database(error) => is_transient(error),
             Self::ArtifactReclaimed => true,
-            Self::Migration(_) => false,
+            Self::Migration(_) | Self::SchemaTooOld { .. } | Self::Logins(_) => false,
         }
     }
+}
+
+/// Whether `error`, or a cause of it, is a deadlock or a serialization failure: two did at once what only
+/// one after the other could do, and the one that met it runs again.
+#[must_use]
+pub fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
+    let refusal = error.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error);
+    let conflict = refusal.and_then(sqlx::error::DatabaseError::code);
+    let conflict = conflict.is_some_and(|code| matches!(code.as_ref(), "40001" | "40P01"));
+    conflict || error.source().is_some_and(is_conflict)
 }
 
 fn is_transient(error: &sqlx::Error) -> bool {

@@ -18,7 +18,7 @@ use sqlx::PgExecutor;
 
 pub use self::burial::{Burial, Unroutable, Unsendable, bury, find_unroutable};
 use crate::Error;
-use crate::values::{error_text, interval};
+use crate::values::{error_text, interval, milliseconds};
 
 /// One ring of one event: what a relay may move, and no other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,6 +42,8 @@ pub struct Event {
     pub trace_header: Option<String>,
     /// How often its own entry failed; at least 0.
     pub attempt_count: u32,
+    /// How long ago it was created, when it was read.
+    pub age: Duration,
 }
 
 /// How far one drain has read a lane.
@@ -95,9 +97,10 @@ pub async fn read_due(
         r#"
         -- outbox::read_due
         select event_id, ring, body, ordering_key, trace_header, attempt_count, next_attempt_at, sequence,
-               bytes as "bytes!"
+               bytes as "bytes!", (extract(epoch from now() - created_at) * 1000)::bigint as "age_ms!"
           from (select due.*, sum(bytes) over (order by next_attempt_at, sequence) as bytes_so_far
                   from (select event_id, ring, ordering_key, trace_header, attempt_count, next_attempt_at, sequence,
+                               created_at,
                                case when octet_length(body) <= $6::bigint then body end as body,
                                case when octet_length(body) <= $6::bigint then octet_length(body) else 0 end as bytes
                           from outbox_event
@@ -132,6 +135,7 @@ pub async fn read_due(
         ordering_key: row.ordering_key,
         trace_header: row.trace_header,
         attempt_count: u32::try_from(row.attempt_count).unwrap_or(0),
+        age: milliseconds(row.age_ms),
     });
     Ok(Batch { events: events.collect(), cursor, more })
 }

@@ -19,7 +19,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(4);
 /// A connection is replaced now and then, so that a fail-over or a new password is noticed.
 const MAX_LIFETIME: Duration = Duration::from_mins(9);
 /// What the server enforces for each session.
-const SESSION: [(&str, &str); 3] = [
+pub(crate) const SESSION: [(&str, &str); 3] = [
     ("statement_timeout", "30s"),
     ("lock_timeout", "5s"),
     // A frozen sandbox must not keep its row locks.
@@ -35,19 +35,33 @@ const APPLICATION_NAME: &str = "tailcar";
 /// # Errors
 ///
 /// [`Error::Database`] when `url` can not be understood. It is never transient.
-#[expect(clippy::unused_async, reason = "credentials that have to be fetched will be fetched here")]
+#[expect(clippy::unused_async, reason = "nobody who opens a pool is outside of async code")]
 pub async fn connect(url: &str, max_connections: u32) -> Result<PgPool, Error> {
-    let options: PgConnectOptions = url.parse()?;
+    Ok(lazy(with_limits(url.parse()?), max_connections))
+}
+
+/// `options` with the limits that the server keeps for each session.
+///
+/// Not behind a pooler that gives out its connections by the transaction: it has no sessions to keep
+/// anything for. There the login user has them ([`crate::roles`]).
+#[must_use]
+pub fn with_limits(options: PgConnectOptions) -> PgConnectOptions {
+    options.options(SESSION)
+}
+
+/// A pool of at most `max_connections` connections with `options`; none is opened yet.
+#[must_use]
+pub fn lazy(options: PgConnectOptions, max_connections: u32) -> PgPool {
     let options = match options.get_application_name() {
         Some(_) => options,
         None => options.application_name(APPLICATION_NAME),
     };
-    Ok(PgPoolOptions::new()
+    PgPoolOptions::new()
         .max_connections(max_connections)
         .min_connections(0)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .idle_timeout(IDLE_TIMEOUT)
         .max_lifetime(MAX_LIFETIME)
         .test_before_acquire(true)
-        .connect_lazy_with(options.options(SESSION)))
+        .connect_lazy_with(options)
 }

@@ -55,16 +55,31 @@ pub async fn buffers_of<T>(
     db: &mut PgConnection,
     act: impl AsyncFnOnce(&mut PgConnection) -> T,
 ) -> sqlx::Result<(T, i64)> {
-    let before = buffers(db).await?;
-    let value = act(db).await;
-    Ok((value, buffers(db).await? - before))
+    buffers_in(db, &["outbox_event"], act).await
 }
 
-async fn buffers(db: &mut PgConnection) -> sqlx::Result<i64> {
+/// What `act` returns, and the buffers of `tables` and their indexes that it touched.
+///
+/// # Errors
+///
+/// What PostgreSQL says.
+pub async fn buffers_in<T>(
+    db: &mut PgConnection,
+    tables: &[&str],
+    act: impl AsyncFnOnce(&mut PgConnection) -> T,
+) -> sqlx::Result<(T, i64)> {
+    let before = buffers(db, tables).await?;
+    let value = act(db).await;
+    Ok((value, buffers(db, tables).await? - before))
+}
+
+async fn buffers(db: &mut PgConnection, tables: &[&str]) -> sqlx::Result<i64> {
     sqlx::query("select pg_stat_force_next_flush()").execute(&mut *db).await?;
     sqlx::query_scalar(
-        "select heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit from pg_statio_user_tables where relname = 'outbox_event'",
+        "select sum(heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::bigint
+           from pg_statio_user_tables where relname = any($1)",
     )
+    .bind(tables)
     .fetch_one(db)
     .await
 }

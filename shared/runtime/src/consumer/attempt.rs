@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::error::Error;
 use std::panic::AssertUnwindSafe;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use domain::DeadReason;
 use fault::FaultPoint;
@@ -20,6 +20,7 @@ use tracing::{error, info, warn};
 
 use super::fate::Ended;
 use super::handler::{Failure, Handler};
+use super::job::Job;
 use super::tally::Stage;
 use crate::telemetry::Chain;
 
@@ -33,6 +34,33 @@ struct Panicked(String);
 pub(crate) struct Outcome {
     pub ended: Ended,
     pub failed: Option<Stage>,
+    /// Its subject had moved on.
+    pub stale: bool,
+    /// The database could not do it beside something else, and would another time.
+    pub conflict: bool,
+    /// What the transaction took that ended it.
+    pub database: Duration,
+    /// When it ended.
+    pub ended_at: Instant,
+}
+
+impl Outcome {
+    pub(crate) fn new(ended: Ended, failed: Option<Stage>) -> Self {
+        Self {
+            ended,
+            failed,
+            stale: false,
+            conflict: false,
+            database: Duration::ZERO,
+            ended_at: Instant::now(),
+        }
+    }
+}
+
+/// A job whose outside work is done.
+pub(crate) struct Ready<H: Handler> {
+    job: Job<H::Payload>,
+    prepared: H::Prepared,
 }
 
 /// What is needed to work on a claimed job.
@@ -42,63 +70,67 @@ pub(crate) struct Attempt<'a, H> {
 }
 
 impl<H: Handler> Attempt<'_, H> {
-    /// The first half: the outside work.
-    pub(crate) async fn prepare(&self, job: &ClaimedJob) -> Result<H::Prepared, Failure> {
-        AssertUnwindSafe(self.handler.prepare(job))
-            .catch_unwind()
-            .await
-            .unwrap_or_else(|panic| Err(panicked(&*panic)))
+    /// The first half: the payload is read, and the outside work done.
+    pub(crate) async fn prepare(&self, claimed: &ClaimedJob) -> Result<Ready<H>, Failure> {
+        let ready = async {
+            let job = Job::read(&self.handler.job_type(), claimed.clone())?;
+            let prepared = self.handler.prepare(&job).await?;
+            Ok(Ready { job, prepared })
+        };
+        AssertUnwindSafe(ready).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
     }
 
     /// The second half: the effects with the job's completion, or whatever the failure calls for.
-    pub(crate) async fn finish(&self, job: &ClaimedJob, prepared: Result<H::Prepared, Failure>) -> Outcome {
-        let prepared = match prepared {
-            Ok(prepared) => prepared,
-            Err(failure) => return self.give_back(&job.claim, Stage::Prepare, failure).await,
+    pub(crate) async fn finish(&self, claim: &Claim, prepared: Result<Ready<H>, Failure>) -> Outcome {
+        let started = Instant::now();
+        let outcome = self.end(claim, prepared).await;
+        Outcome { database: started.elapsed(), ..outcome }
+    }
+
+    async fn end(&self, claim: &Claim, prepared: Result<Ready<H>, Failure>) -> Outcome {
+        let ready = match prepared {
+            Ok(ready) => ready,
+            Err(failure) => return self.give_back(claim, Stage::Prepare, failure).await,
         };
         match self.db.begin().await {
-            Ok(tx) => self.commit_effects(tx, job, prepared).await,
-            Err(error) => self.give_back(&job.claim, Stage::Apply, error.into()).await,
+            Ok(tx) => self.commit_effects(tx, claim, ready).await,
+            Err(error) => self.give_back(claim, Stage::Apply, error.into()).await,
         }
     }
 
     async fn commit_effects(
         &self,
         mut tx: Transaction<'_, Postgres>,
-        job: &ClaimedJob,
-        prepared: H::Prepared,
+        claim: &Claim,
+        ready: Ready<H>,
     ) -> Outcome {
-        if let Err(failure) = self.apply(&mut tx, job, prepared).await {
+        if let Err(failure) = self.apply(&mut tx, ready).await {
             roll_back(tx).await;
-            return self.give_back(&job.claim, Stage::Apply, failure).await;
+            return self.give_back(claim, Stage::Apply, failure).await;
         }
-        match job::complete(&mut *tx, &job.claim).await {
+        match job::complete(&mut *tx, claim).await {
             Ok(Moved::Done) => commit(tx).await,
             Ok(Moved::Lost) => {
                 roll_back(tx).await;
-                lost(&job.claim)
+                lost(claim)
             }
             Err(error) => {
                 roll_back(tx).await;
-                self.give_back(&job.claim, Stage::Complete, error.into()).await
+                self.give_back(claim, Stage::Complete, error.into()).await
             }
         }
     }
 
     /// The effects, under the lock of the job's window: a correction could have been committed since the
     /// claim.
-    async fn apply(
-        &self,
-        tx: &mut PgConnection,
-        job: &ClaimedJob,
-        prepared: H::Prepared,
-    ) -> Result<(), Failure> {
-        if let Some(window) = &job.window
+    async fn apply(&self, tx: &mut PgConnection, ready: Ready<H>) -> Result<(), Failure> {
+        let Ready { job, prepared } = ready;
+        if let Some(window) = job.window()
             && window::lock_current(&mut *tx, window).await? == Lock::Moved
         {
             return Err(Failure::Stale);
         }
-        AssertUnwindSafe(self.handler.apply(tx, job, prepared))
+        AssertUnwindSafe(self.handler.apply(tx, &job, prepared))
             .catch_unwind()
             .await
             .unwrap_or_else(|panic| Err(panicked(&*panic)))
@@ -108,11 +140,14 @@ impl<H: Handler> Attempt<'_, H> {
     async fn give_back(&self, claim: &Claim, stage: Stage, failure: Failure) -> Outcome {
         let failed = Some(stage);
         match failure {
-            Failure::Transient(source) => Outcome { ended: self.retry(claim, stage, &*source).await, failed },
-            Failure::Permanent { reason, source } => {
-                Outcome { ended: self.bury(claim, stage, &reason, &*source).await, failed }
+            Failure::Transient(source) => {
+                let conflict = store::is_conflict(&*source);
+                Outcome { conflict, ..Outcome::new(self.retry(claim, stage, &*source).await, failed) }
             }
-            Failure::Stale => Outcome { ended: self.bury_stale(claim).await, failed: None },
+            Failure::Permanent { reason, source } => {
+                Outcome::new(self.bury(claim, stage, &reason, &*source).await, failed)
+            }
+            Failure::Stale => Outcome { stale: true, ..Outcome::new(self.bury_stale(claim).await, None) },
         }
     }
 
@@ -124,7 +159,7 @@ impl<H: Handler> Attempt<'_, H> {
     ) -> Ended {
         let source = Chain(source).to_string();
         let attempts = u32::try_from(claim.attempt_count()).unwrap_or(1);
-        let delay = self.handler.backoff().delay(attempts, fastrand::f64());
+        let delay = self.handler.job_type().backoff.delay(attempts, fastrand::f64());
         match job::retry(self.db, claim, delay, &source).await {
             Ok(Retried::Waiting { wait }) => {
                 warn!(error = source, ?stage, wait_ms = milliseconds(wait), "the attempt failed");
@@ -164,14 +199,14 @@ impl<H: Handler> Attempt<'_, H> {
     pub(crate) async fn release(&self, claim: &Claim) -> Outcome {
         info!("no time is left to start the job");
         let ended = ended(claim, Ended::Released, job::release(self.db, claim).await);
-        Outcome { ended, failed: None }
+        Outcome::new(ended, None)
     }
 }
 
 async fn commit(tx: Transaction<'_, Postgres>) -> Outcome {
     match tx.commit().fault_point("consumer::commit").await {
-        Ok(()) => Outcome { ended: Ended::Done, failed: None },
-        Err(error) => Outcome { ended: unknown(&error), failed: Some(Stage::Complete) },
+        Ok(()) => Outcome::new(Ended::Done, None),
+        Err(error) => Outcome::new(unknown(&error), Some(Stage::Complete)),
     }
 }
 
@@ -193,7 +228,7 @@ fn ended(claim: &Claim, then: Ended, moved: Result<Moved, store::Error>) -> Ende
 
 fn lost(claim: &Claim) -> Outcome {
     warn!(job.claimed_by = %claim.claimed_by(), "the claim was lost; nothing was written");
-    Outcome { ended: Ended::Lost, failed: Some(Stage::Complete) }
+    Outcome::new(Ended::Lost, Some(Stage::Complete))
 }
 
 fn unknown(error: &(dyn Error + 'static)) -> Ended {

@@ -1,5 +1,7 @@
 //! The messages of one invocation and what was decided about each so far.
 
+use std::time::Instant;
+
 use domain::Answer;
 use serde_json::Value;
 use store::claim::{Answered, Asked, ClaimedJob};
@@ -30,6 +32,8 @@ pub(crate) struct Batch<'a> {
     /// Jobs that were tried before, to be claimed one by one.
     pub suspects: Vec<(usize, Asked)>,
     pub tally: Tally,
+    /// When the newest claim was answered; before the first one, when the batch came.
+    pub claimed_at: Instant,
 }
 
 impl<'a> Batch<'a> {
@@ -40,6 +44,7 @@ impl<'a> Batch<'a> {
             untold: Vec::new(),
             suspects: Vec::new(),
             tally: Tally::default(),
+            claimed_at: Instant::now(),
         }
     }
 
@@ -62,6 +67,12 @@ impl<'a> Batch<'a> {
         asked
     }
 
+    /// Takes down that a claim which began at `started` was answered now.
+    pub(crate) fn claimed(&mut self, started: Instant) {
+        self.claimed_at = Instant::now();
+        self.tally.asked_database(started.elapsed());
+    }
+
     /// Takes down the database's answer to a message; answers the job if it is to be run.
     pub(crate) fn answered(&mut self, position: usize, asked: Asked, answered: Answered) -> Option<Won> {
         let Answered { answer, wait, job } = answered;
@@ -80,10 +91,8 @@ impl<'a> Batch<'a> {
 
     /// Takes down how the work on a claimed job ended.
     pub(crate) fn ended(&mut self, position: usize, outcome: Outcome) {
-        self.tally.ended(outcome.ended);
-        if let Some(stage) = outcome.failed {
-            self.tally.failed(stage);
-        }
+        self.tally.attempted(&outcome, outcome.ended_at.saturating_duration_since(self.claimed_at));
+        self.tally.asked_database(outcome.database);
         self.decide(position, outcome.ended.into());
     }
 

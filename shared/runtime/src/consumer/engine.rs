@@ -12,7 +12,7 @@ use sqlx::PgPool;
 use store::claim::{self, Answered, Asked, ClaimedJob};
 use tracing::{Instrument, warn};
 
-use super::attempt::{Attempt, Outcome};
+use super::attempt::{Attempt, Outcome, Ready};
 use super::batch::{Batch, Won};
 use super::fate::{Ended, Fate};
 use super::handler::{Failure, Handler};
@@ -103,7 +103,9 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
         self.run_suspects(&mut batch, time_left).await;
         self.keep(&mut batch).await;
 
-        batch.tally.log(self.handler.destination(), records.len(), started.elapsed());
+        let destination = self.handler.job_type().destination;
+        batch.tally.log(destination, records.len(), started.elapsed());
+        batch.tally.emit(destination);
         if batch.is_unsettled() { Err(Error::NothingSettled) } else { Ok(batch.reply()) }
     }
 
@@ -114,9 +116,11 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
             return Ok(Vec::new());
         }
         let lease = self.lease(time_left);
-        let answers = claim::claim_batch(&self.db, self.handler.destination(), &asked, lease)
+        let started = Instant::now();
+        let answers = claim::claim_batch(&self.db, self.handler.job_type().destination, &asked, lease)
             .await
             .map_err(Error::Claim)?;
+        batch.claimed(started);
         let answered = positions.into_iter().zip(asked).zip(answers);
         Ok(answered
             .filter_map(|((position, asked), answered)| batch.answered(position, asked, answered))
@@ -151,7 +155,10 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
                 batch.decide(position, Fate::soon());
                 continue;
             }
-            match self.claim_suspect(&asked, time_left).await {
+            let started = Instant::now();
+            let answered = self.claim_suspect(&asked, time_left).await;
+            batch.claimed(started);
+            match answered {
                 Ok(answered) => {
                     if let Some(won) = batch.answered(position, asked, answered) {
                         self.run_side_by_side(batch, vec![won], time_left).await;
@@ -159,14 +166,15 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
                 }
                 Err(error) => {
                     warn!(job.id = %asked.job_id, error = %Chain(&error), "the job was not claimed");
-                    batch.ended(position, Outcome { ended: Ended::Unknown, failed: Some(Stage::Claim) });
+                    batch.ended(position, Outcome::new(Ended::Unknown, Some(Stage::Claim)));
                 }
             }
         }
     }
 
     async fn claim_suspect(&self, asked: &Asked, time_left: TimeLeft) -> Result<Answered, store::Error> {
-        claim::claim_suspect(&self.db, self.handler.destination(), asked, self.lease(time_left)).await
+        claim::claim_suspect(&self.db, self.handler.job_type().destination, asked, self.lease(time_left))
+            .await
     }
 
     /// Longer than this sandbox can work on the job: it never outlives its own deadline.
@@ -175,7 +183,7 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
     }
 
     /// The job's outside work; `None` when it can not be started any more.
-    async fn prepare(&self, job: &ClaimedJob, time_left: TimeLeft) -> Option<Result<H::Prepared, Failure>> {
+    async fn prepare(&self, job: &ClaimedJob, time_left: TimeLeft) -> Option<Result<Ready<H>, Failure>> {
         if time_left.allows(self.limits.start_time_min) {
             Some(self.attempt().prepare(job).await)
         } else {
@@ -183,9 +191,9 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
         }
     }
 
-    async fn finish(&self, job: &ClaimedJob, prepared: Option<Result<H::Prepared, Failure>>) -> Outcome {
+    async fn finish(&self, job: &ClaimedJob, prepared: Option<Result<Ready<H>, Failure>>) -> Outcome {
         match prepared {
-            Some(prepared) => self.attempt().finish(job, prepared).await,
+            Some(prepared) => self.attempt().finish(&job.claim, prepared).await,
             None => self.attempt().release(&job.claim).await,
         }
     }

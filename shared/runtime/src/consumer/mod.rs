@@ -18,37 +18,39 @@ mod batch;
 mod engine;
 mod fate;
 mod handler;
+mod job;
 pub(crate) mod record;
 mod tally;
 pub mod visibility;
 
 use std::time::Duration;
 
-use lambda_runtime::{LambdaEvent, service_fn};
-use serde_json::Value;
-
 pub use engine::{Engine, Error, Limits};
 pub use handler::{Failure, Handler};
+pub use job::{Job, Unfit};
 pub use record::EventError;
 pub use visibility::{Change, Queue, Refusal, Sqs};
 
+use crate::database::Postgres;
 use crate::settings::ConsumerSettings;
 use crate::telemetry;
 use crate::time_left::TimeLeft;
 
-/// Runs a consumer for as long as its sandbox lives: the last line of its `main`.
+/// Runs a consumer for as long as its sandbox lives: the last line of its `main`. The pool of `database`
+/// is the engine's.
 ///
 /// # Errors
 ///
 /// Whatever the Lambda runtime gives up for.
 pub async fn serve<H: Handler, Q: Queue>(
+    database: &Postgres,
     engine: &Engine<H, Q>,
     function_timeout: Duration,
 ) -> Result<(), lambda_runtime::Error> {
-    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async move {
+    crate::events::serve(database, |event| async move {
         let time_left = TimeLeft::of(&event.context, function_timeout);
         engine.consume(event.payload, time_left).await.map_err(telemetry::failed)
-    }))
+    })
     .await
 }
 

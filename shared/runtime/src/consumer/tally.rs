@@ -5,7 +5,9 @@ use std::time::Duration;
 use domain::Answer;
 use tracing::info;
 
+use super::attempt::Outcome;
 use super::fate::Ended;
+use crate::metrics::{Distribution, Line};
 
 /// Where something failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,21 @@ pub(crate) enum Stage {
     Acknowledge,
 }
 
+impl Stage {
+    const ALL: [Self; 5] = [Self::Claim, Self::Prepare, Self::Apply, Self::Complete, Self::Acknowledge];
+
+    /// As the metrics call it.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Prepare => "prepare",
+            Self::Apply => "apply",
+            Self::Complete => "complete",
+            Self::Acknowledge => "acknowledge",
+        }
+    }
+}
+
 /// The numbers of one batch.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -33,6 +50,13 @@ pub(crate) struct Tally {
     released: u32,
     lost: u32,
     unknown: u32,
+    stale: u32,
+    /// Of each job that was done, from its claim to its commit.
+    claim_to_done: Distribution,
+    /// In the claims and in the transactions that end jobs, one beside the other counted twice.
+    database: Duration,
+    /// Deadlocks and serialization failures; what met one runs again.
+    conflicts: u32,
 }
 
 impl Tally {
@@ -46,8 +70,7 @@ impl Tally {
         self.failures[stage as usize] += 1;
     }
 
-    /// Counts how a claimed job ended.
-    pub(crate) fn ended(&mut self, ended: Ended) {
+    fn ended(&mut self, ended: Ended) {
         let count = match ended {
             Ended::Done => &mut self.done,
             Ended::Retried(_) => &mut self.retried,
@@ -57,6 +80,24 @@ impl Tally {
             Ended::Unknown => &mut self.unknown,
         };
         *count += 1;
+    }
+
+    /// Counts time that the database had.
+    pub(crate) fn asked_database(&mut self, took: Duration) {
+        self.database += took;
+    }
+
+    /// Counts what an attempt says beside its end. `since_claim` is how long ago its job was claimed.
+    pub(crate) fn attempted(&mut self, outcome: &Outcome, since_claim: Duration) {
+        self.ended(outcome.ended);
+        if let Some(stage) = outcome.failed {
+            self.failed(stage);
+        }
+        self.stale += u32::from(outcome.stale);
+        self.conflicts += u32::from(outcome.conflict);
+        if outcome.ended == Ended::Done {
+            self.claim_to_done.add(since_claim);
+        }
     }
 
     /// Jobs whose end the database did not say.
@@ -96,6 +137,31 @@ impl Tally {
             failures.acknowledge = failures(Stage::Acknowledge),
             "batch of {records} done"
         );
+    }
+
+    /// Writes the batch's metrics, zeros included except among the stages.
+    pub(crate) fn emit(&self, destination: &str) {
+        let answers = |answer: Answer| u64::from(self.answers[answer as usize]);
+        Line::of(&[("Destination", destination)])
+            .count("Succeeded", self.done.into())
+            .count("DuplicatesAbsorbed", answers(Answer::Settled))
+            .count("Held", answers(Answer::Held))
+            .count("Early", answers(Answer::Early))
+            .count("Superseded", answers(Answer::Superseded))
+            .count("Stale", answers(Answer::Stale) + u64::from(self.stale))
+            .count("Undecidable", answers(Answer::Undecidable))
+            .count("DatabaseRetries", self.conflicts.into())
+            .milliseconds("DatabaseMilliseconds", self.database)
+            .distribution("ClaimToDoneMilliseconds", &self.claim_to_done)
+            .emit();
+        for stage in Stage::ALL {
+            let failures = self.failures[stage as usize];
+            if failures > 0 {
+                Line::of(&[("Destination", destination), ("Stage", stage.as_str())])
+                    .count("Failures", failures.into())
+                    .emit();
+            }
+        }
     }
 }
 

@@ -5,8 +5,8 @@
 //! left in the queue, hidden for hours at a time; nothing undecidable is ever deleted. Jobs are moved
 //! by `store` alone.
 
-mod evidence;
-mod judge;
+pub(crate) mod evidence;
+pub(crate) mod judge;
 mod lanes;
 
 use std::collections::BTreeMap;
@@ -21,6 +21,7 @@ use tracing::{error, info, warn};
 use crate::consumer::EventError;
 use crate::consumer::record::{self, Record};
 use crate::consumer::visibility::{CHANGES_MAX, Change, Queue, Refusal, seconds};
+use crate::metrics::Line;
 use crate::telemetry::Chain;
 use judge::{Undecided, judge};
 
@@ -76,28 +77,38 @@ impl<Q: Queue> DeadLetter<Q> {
         for (record, raw) in records.into_iter().zip(raws) {
             by_queue.entry(evidence::queue_arn(raw)).or_default().push(Delivered { record, raw });
         }
-        let mut kept = Vec::new();
+        let (mut kept, mut counts) = (Vec::new(), Counts::default());
         for (queue_arn, delivered) in by_queue {
-            kept.extend(self.decide(self.lanes.of(queue_arn), delivered).await?);
+            kept.extend(self.decide(self.lanes.of(queue_arn), delivered, &mut counts).await?);
         }
+        counts.emit();
         Ok(record::reply(kept.iter()))
     }
 
     /// Decides the messages of one queue; gives those that stay in it.
-    async fn decide(&self, lane: Option<&Lane<Q>>, all: Vec<Delivered<'_>>) -> Result<Vec<Record>, Error> {
+    async fn decide(
+        &self,
+        lane: Option<&Lane<Q>>,
+        all: Vec<Delivered<'_>>,
+        counts: &mut Counts,
+    ) -> Result<Vec<Record>, Error> {
         let judged = judge(&self.db, lane, &all).await?;
         let count = all.len();
         let (mut kept, mut undecided) = (Vec::new(), Vec::new());
         for (delivered, judged) in all.into_iter().zip(judged) {
             match judged {
                 Ok(verdict) => {
+                    counts.add(verdict);
                     kept.extend(wait(verdict, &delivered.record).map(|wait| (delivered.record, wait)));
                 }
                 Err(why) => undecided.push((delivered, why)),
             }
         }
         let wait = match self.quarantine(&undecided).await {
-            Ok(()) => LONGEST,
+            Ok(first_seen) => {
+                counts.quarantined += first_seen;
+                LONGEST
+            }
             Err(error) if undecided.len() == count => return Err(error.into()),
             Err(error) => {
                 error!(error = %Chain(&error), "evidence could not be kept; trying again soon");
@@ -111,10 +122,10 @@ impl<Q: Queue> DeadLetter<Q> {
         Ok(kept.into_iter().map(|(record, _)| record).collect())
     }
 
-    /// Keeps the evidence before the queue's retention can eat it.
-    async fn quarantine(&self, undecided: &[(Delivered<'_>, Undecided)]) -> Result<(), store::Error> {
+    /// Keeps the evidence before the queue's retention can eat it; answers how many were seen first.
+    async fn quarantine(&self, undecided: &[(Delivered<'_>, Undecided)]) -> Result<u64, store::Error> {
         if undecided.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
         let id = |delivered: &Delivered<'_>| delivered.record.message_id.clone();
         let evidence: Vec<_> = undecided
@@ -126,7 +137,30 @@ impl<Q: Queue> DeadLetter<Q> {
             let (id, reason) = (&one.message_id, &one.reason);
             error!(message.id = id, reason, "message {id} can not be decided: {}", one.detail);
         }
-        Ok(())
+        Ok(u64::try_from(first.len()).unwrap_or(u64::MAX))
+    }
+}
+
+/// What one invocation did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    returned: u64,
+    buried: u64,
+    quarantined: u64,
+}
+
+impl Counts {
+    fn add(&mut self, verdict: Verdict) {
+        self.returned += u64::from(verdict == Verdict::Returned);
+        self.buried += u64::from(verdict == Verdict::Buried);
+    }
+
+    fn emit(self) {
+        Line::stack()
+            .count("Returned", self.returned)
+            .count("Buried", self.buried)
+            .count("Quarantined", self.quarantined)
+            .emit();
     }
 }
 

@@ -3,6 +3,8 @@
 //! A call carries at most 10 entries and at most 1 MiB in sum, a message at most what its queue takes.
 //! Splitting is the relay's work: an event is only at fault for what is wrong with itself.
 
+use std::time::{Duration, Instant};
+
 use domain::identity::sha256_hex;
 use store::outbox::{Event, Key};
 
@@ -27,6 +29,17 @@ pub struct Outgoing {
     pub attempt_count: u32,
     /// The message. Its id is set by [`pack`].
     pub entry: Entry,
+    /// How old the event was then.
+    age: Duration,
+    prepared_at: Instant,
+}
+
+impl Outgoing {
+    /// How long ago the event was created.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        self.age + self.prepared_at.elapsed()
+    }
 }
 
 /// Why an event can never be sent.
@@ -44,7 +57,7 @@ pub struct Flaw {
 ///
 /// [`Flaw`], when a queue that takes messages of `message_bytes_max` can never take it.
 pub fn prepare(event: Event, message_bytes_max: usize) -> Result<Outgoing, (Key, Flaw)> {
-    let Event { key, body, ordering_key, trace_header, attempt_count } = event;
+    let Event { key, body, ordering_key, trace_header, attempt_count, age } = event;
     let flaw = |reason, error| Flaw { reason, error };
     let Some(body) = body else {
         return Err((
@@ -70,7 +83,7 @@ pub fn prepare(event: Event, message_bytes_max: usize) -> Result<Outgoing, (Key,
     if size > max {
         return Err((key, flaw(MESSAGE_TOO_LARGE, format!("{size} bytes are more than the queue's {max}"))));
     }
-    Ok(Outgoing { key, attempt_count, entry })
+    Ok(Outgoing { key, attempt_count, entry, age, prepared_at: Instant::now() })
 }
 
 /// Cuts what is to be sent into calls, in order, and numbers the entries of each.
@@ -129,6 +142,7 @@ mod tests {
             ordering_key: None,
             trace_header: None,
             attempt_count: 0,
+            age: Duration::ZERO,
         }
     }
 

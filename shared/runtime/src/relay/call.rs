@@ -12,11 +12,13 @@ use super::batch::Outgoing;
 use super::classify::{self, Trouble};
 use super::lane::Lane;
 use super::sender::{Answer, CallError, Entry, Refused, Sender};
+use crate::metrics::Distribution;
 
 /// What became of some events. What is in no list stays as it was.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     sent: Vec<Key>,
+    waits: Distribution,
     postponed: Vec<Postponed>,
     unsendable: Vec<Unsendable>,
     /// The lane's trouble, if it met one.
@@ -34,6 +36,7 @@ impl Outcome {
     /// Adds what another call did.
     pub(super) fn absorb(&mut self, other: Self) {
         self.sent.extend(other.sent);
+        self.waits.absorb(&other.waits);
         self.postponed.extend(other.postponed);
         self.unsendable.extend(other.unsendable);
         self.trouble = self.trouble.take().or(other.trouble);
@@ -97,6 +100,10 @@ fn sort_answer<S: Sender>(lane: &Lane<'_, S>, call: Vec<Outgoing>, answer: Answe
                 trouble => blame_lane(lane, trouble, error, outcome),
             }
         } else if answer.sent.contains(&event.entry.id) {
+            // Of a later ring the row's age says nothing.
+            if event.key.ring == 0 {
+                outcome.waits.add(event.age());
+            }
             outcome.sent.push(event.key);
         } else {
             let error = "the answer does not name the entry".to_owned();
@@ -128,6 +135,7 @@ pub(super) async fn settle<S: Sender>(lane: &Lane<'_, S>, outcome: &Outcome) -> 
         lane.note(|report| {
             report.writes += 1;
             report.published += marked;
+            report.waits.absorb(&outcome.waits);
             report.repeated += sent.saturating_sub(marked);
         });
     }

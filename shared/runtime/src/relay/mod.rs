@@ -32,7 +32,7 @@ use store::outbox::{self, Unsendable};
 
 use self::classify::UNKNOWN_DESTINATION;
 use self::lane::Lane;
-pub use self::report::{Ending, LaneReport, Report};
+pub use self::report::{Ending, LaneReport, Report, count};
 pub use self::sender::Sender;
 pub use self::settings::{Route, Settings};
 use crate::telemetry::Chain;
@@ -117,7 +117,9 @@ impl<S: Sender> Relay<S> {
             })
             .collect();
         let burial = outbox::bury(&self.db, &unsendable).await?;
-        tracing::error!(dead = burial.dead, "{} events of unknown destinations are DEAD", burial.dead);
+        if burial.dead > 0 {
+            tracing::error!(dead = burial.dead, "{} events of unknown destinations are DEAD", burial.dead);
+        }
         Ok(burial.dead)
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::metrics::{Distribution, Line};
+
 /// What one invocation did.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
@@ -59,6 +61,31 @@ pub struct LaneReport {
     pub writes: u64,
     /// Times the lane went into back-off.
     pub back_offs: u64,
+    /// From an event's creation to its queue's answer, each event's first ring.
+    #[serde(skip)]
+    pub waits: Distribution,
     /// The lane's last trouble.
     pub last_error: Option<String>,
+}
+
+impl LaneReport {
+    /// Troubles of the lane and the database's in this run.
+    fn errors(&self) -> u64 {
+        self.back_offs + u64::from(self.ending == Ending::Failed)
+    }
+}
+
+/// Writes what a run did as metrics: what was published, and how often something was in its way.
+pub fn count(run: &Result<Report, store::Error>) {
+    let Ok(report) = run else {
+        return Line::stack().count("RelayErrors", 1).emit();
+    };
+    for (destination, lane) in &report.destinations {
+        Line::of(&[("Destination", destination)])
+            .count("Published", lane.published)
+            .distribution("CreatedToPublishedMilliseconds", &lane.waits)
+            .emit();
+    }
+    let errors = report.destinations.values().map(LaneReport::errors).sum();
+    Line::stack().count("RelayErrors", errors).emit();
 }

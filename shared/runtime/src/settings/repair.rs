@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use store::reconcile::Pace;
 
-use super::{Database, Faults, Reader, environment};
+use super::{Database, Faults, Pooler, Reader, environment};
 
 /// What the dead-letter function needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,28 @@ pub struct DeadLetterSettings {
     pub config: Option<String>,
     /// `QUEUE_URLS`: a JSON object of destination and its dead-letter queue.
     pub queue_urls: BTreeMap<String, String>,
+}
+
+/// What the migrator needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MigratorSettings {
+    /// The database, as its owner: never through a pooler that gives out connections by the transaction.
+    pub database: Database,
+    /// `DATABASE_LOGINS` is `iam`: the functions' login users are made as well.
+    pub logins: bool,
+    /// `FUNCTION_TIMEOUT_SECONDS`, as the function is configured.
+    pub function_timeout: Duration,
+}
+
+/// What the monitor needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorSettings {
+    /// Where the rows are.
+    pub database: Database,
+    /// `TAILCAR_CONFIG`: where the pipeline's own configuration is; `None` for the bundled one.
+    pub config: Option<String>,
+    /// `DEAD_LETTER_QUEUE_URLS`: a JSON object of destination and its dead-letter queue.
+    pub dead_letter_queue_urls: BTreeMap<String, String>,
 }
 
 /// What the reconciler needs.
@@ -41,8 +63,49 @@ impl DeadLetterSettings {
         let mut reader = Reader::new(lookup);
         let database = reader.database();
         let config = reader.optional("TAILCAR_CONFIG");
-        let queue_urls = reader.queue_urls();
+        let queue_urls = reader.queue_urls("QUEUE_URLS");
         let settings = || Some(Self { database: database?, config, queue_urls: queue_urls? });
+        reader.finish(settings())
+    }
+}
+
+impl MigratorSettings {
+    /// Reads the environment.
+    ///
+    /// # Errors
+    ///
+    /// [`Faults`]: the function must not start.
+    pub fn from_env() -> Result<Self, Faults> {
+        let mut reader = Reader::new(environment);
+        let database = reader.database();
+        let logins = match reader.optional("DATABASE_LOGINS").as_deref() {
+            None | Some("none") => false,
+            Some("iam") => true,
+            Some(_) => {
+                reader.require(false, "DATABASE_LOGINS is neither none nor iam");
+                false
+            }
+        };
+        let direct = database.as_ref().is_none_or(|database| database.pooler == Pooler::None);
+        reader.require(direct, "DATABASE_POOLER must be none here: migrations need a session of their own");
+        let function_timeout = reader.timeout();
+        let settings = || Some(Self { database: database?, logins, function_timeout: function_timeout? });
+        reader.finish(settings())
+    }
+}
+
+impl MonitorSettings {
+    /// Reads the environment.
+    ///
+    /// # Errors
+    ///
+    /// [`Faults`]: the function must not start.
+    pub fn from_env() -> Result<Self, Faults> {
+        let mut reader = Reader::new(environment);
+        let database = reader.database();
+        let config = reader.optional("TAILCAR_CONFIG");
+        let urls = reader.queue_urls("DEAD_LETTER_QUEUE_URLS");
+        let settings = || Some(Self { database: database?, config, dead_letter_queue_urls: urls? });
         reader.finish(settings())
     }
 }
@@ -93,7 +156,9 @@ mod tests {
                 "DATABASE_CONNECTIONS_MAX" => Some("1".to_owned()),
                 _ => None,
             });
-            let expected = format!("the settings are wrong: DATABASE_URL is not set; QUEUE_URLS {fault}");
+            let expected = format!(
+                "the settings are wrong: none of DATABASE_URL, DATABASE_SECRET_ARN, DATABASE_IAM_USER is set; QUEUE_URLS {fault}"
+            );
             assert_eq!(faults.unwrap_err().to_string(), expected);
         }
     }

@@ -37,6 +37,9 @@ pub struct Burial {
 /// A job goes with its event when it is of the same generation and not terminal. While somebody holds
 /// it under a live lease, neither is touched. Body, reason and error stay for whoever redrives the job.
 ///
+/// The statement itself is the function `tailcar_bury` of migration 0006, which runs as its owner: so the
+/// relay's own role needs no right on any job.
+///
 /// # Errors
 ///
 /// [`Error::Database`]. Everything is as it was.
@@ -50,53 +53,8 @@ pub async fn bury(db: impl PgExecutor<'_>, unsendable: &[Unsendable]) -> Result<
     let burial = sqlx::query!(
         r#"
         -- outbox::bury
-        with unsendable as (
-            select *
-              from unnest($1::text[], $2::int[], $3::text[], $4::text[]) as u (event_id, ring, reason, error)
-        ), locked as (
-            select job_id, redrive_generation, lease_until,
-                   status = 'CLAIMED' and lease_until > now() as is_held
-              from job
-             where job_id in (select event.job_id from outbox_event as event join unsendable using (event_id))
-             order by job_id
-               for update
-        ), judged as (
-            select unsendable.*, locked.job_id, locked.redrive_generation, locked.lease_until,
-                   locked.is_held and locked.redrive_generation = event.redrive_generation as is_deferred
-              from unsendable
-              join outbox_event as event using (event_id)
-              join locked using (job_id)
-        ), moved as (
-            update outbox_event as event
-               set status = case when is_deferred then 'NEW' else 'DEAD' end,
-                   dead_reason = case when is_deferred then null else reason end,
-                   next_attempt_at = case when is_deferred then judged.lease_until else event.next_attempt_at end,
-                   last_error = error
-              from judged
-             where event.event_id = judged.event_id
-               and event.ring = judged.ring
-               and event.published_at is null
-               and event.dead_reason is null
-            returning event.job_id, event.redrive_generation, event.dead_reason, event.last_error
-        ), buried as (
-            update job
-               set status = 'DEAD',
-                   dead_reason = $5,
-                   last_error = moved.dead_reason || ': ' || moved.last_error,
-                   claimed_by = null,
-                   lease_until = null,
-                   finished_at = now()
-              from moved
-             where job.job_id = moved.job_id
-               and job.redrive_generation = moved.redrive_generation
-               and job.finished_at is null
-               and moved.dead_reason is not null
-            returning job.job_id
-        )
-        select count(*) filter (where dead_reason is not null) as "dead!",
-               count(*) filter (where dead_reason is null) as "deferred!",
-               (select count(*) from buried) as "jobs!"
-          from moved
+        select dead as "dead!", deferred as "deferred!", jobs as "jobs!"
+          from tailcar_bury($1, $2, $3, $4, $5)
         "#,
         &event_ids,
         &rings,
@@ -150,7 +108,7 @@ pub async fn find_unroutable(
              where named.destination is not null
         )
         select event.event_id, event.ring, event.destination
-          from (select destination from named where destination <> all ($1::text[]) limit 1000) as unknown
+          from (select destination from named where destination <> all ($1::text[]) order by destination limit 1000) as unknown
          cross join lateral (
                select event_id, ring, outbox_event.destination, next_attempt_at, sequence
                  from outbox_event

@@ -7,12 +7,13 @@ from . import settings
 from .translated import WAYS, properties, whole
 
 DATABASE_URL_OR_LIKE = {"DATABASE_URL", "DATABASE_SECRET_ARN", "DATABASE_IAM_USER"}
+WITH_IAM = {"DATABASE_HOST", "DATABASE_PORT", "DATABASE_NAME"}
 
 
 class Environment(unittest.TestCase):
     def test_every_function_has_every_variable_that_its_settings_read(self):
         for name, function in properties("AWS::Lambda::Function").items():
-            for variable in sorted(settings.read_by(name) - DATABASE_URL_OR_LIKE):
+            for variable in sorted(settings.read_by(name) - DATABASE_URL_OR_LIKE - WITH_IAM):
                 with self.subTest(f"{name}: {variable}"):
                     self.assertIn(variable, function["Environment"]["Variables"])
 
@@ -28,6 +29,11 @@ class Environment(unittest.TestCase):
             for name, function in properties("AWS::Lambda::Function", **parameters).items():
                 with self.subTest(f"{name}, {way}"):
                     self.assertEqual("DATABASE_URL" in function["Environment"]["Variables"], way == "by URL")
+
+    def test_with_iam_every_function_knows_where_the_database_is(self):
+        for name, function in properties("AWS::Lambda::Function", **WAYS["by IAM"]).items():
+            with self.subTest(name):
+                self.assertLessEqual(WITH_IAM, function["Environment"]["Variables"].keys())
 
     def test_with_iam_each_function_signs_in_as_the_user_of_its_work_and_only_the_migrator_by_secret(self):
         functions = properties("AWS::Lambda::Function", **WAYS["by IAM"])
