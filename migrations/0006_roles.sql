@@ -131,8 +131,22 @@ grant select, update (last_requeued_at, requeue_count) on job to tailcar_reconci
 grant select, update (status, ring, published_at, attempt_count, next_attempt_at, last_error)
    on outbox_event to tailcar_reconciler;
 
+-- Sweeper: the artifacts' rows and its own; no event, and of a job only what it still needs.
+grant select, insert on artifact to tailcar_sweeper;
+grant select (job_id, finished_at, dismissed_at, dead_reason, artifact_key)
+   on job to tailcar_sweeper;
+grant select, update on installation to tailcar_sweeper;
+grant select, insert, update on sweep_lap to tailcar_sweeper;
+grant select, insert, update, delete on pending_deletion, artifact_damage to tailcar_sweeper;
+grant select, insert on sweep_run to tailcar_sweeper;
+
+-- Janitor: removes what has served its time; a column stands for the lock.
+grant select, delete, update (last_error) on job, outbox_event to tailcar_janitor;
+grant select, delete, update (report) on sweep_run to tailcar_janitor;
+
 -- Monitor: reads.
-grant select on job, outbox_event, lane, collection_window, quarantined_message to tailcar_monitor;
+grant select on job, outbox_event, lane, collection_window, quarantined_message, sweep_run, artifact_damage
+   to tailcar_monitor;
 
 -- Operator: redrives and dismisses, and writes down who did.
 grant select,

@@ -41,10 +41,9 @@ async fn rest(site: &Site) -> Result<(Value, Vec<String>)> {
     let mut crew = Crew::new(&site.world, site.consumers);
     crew.settle().await?;
     let redriven = redrive_victims(site, &mut crew).await?;
-    let db = &site.world.db;
     let mut broken = match site.consumers {
-        Consumers::Subject => invariants::broken_with_subject(db).await?,
-        Consumers::Product => invariants::broken(db).await?,
+        Consumers::Subject => invariants::broken_with_subject(&site.world.db).await?,
+        Consumers::Product => invariants::broken_with_market(&site.world).await?,
     };
     if lock(&site.counts).bad_answers > 0 {
         broken.push("a function named a message that it was not given".to_owned());

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use system_tests::crew::Crew;
 use system_tests::world::Stand;
-use system_tests::{Result, invariants, points};
+use system_tests::{Result, points};
 
 use crate::report::Finding;
 use crate::{Extent, Scenario};
@@ -139,9 +139,4 @@ pub fn left_out(passed: &Passed) -> Result<Finding> {
         finding.violate(format!("never passed: {}", left_out.join(", ")));
     }
     Ok(finding)
-}
-
-/// The invariants of a case's world.
-async fn broken(db: &sqlx::PgPool, subject: bool) -> Result<Vec<String>> {
-    if subject { invariants::broken_with_subject(db).await } else { invariants::broken(db).await }
 }

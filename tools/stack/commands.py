@@ -252,7 +252,7 @@ WITH_TOOLS = {
 def _running():
     now = state.load(STATE)
     if not all(state.running(now).values()):
-        raise Failed("the stack is not running; `make dev` starts it")
+        raise Failed("the stack is not running; `python3 -m tools.stack up` starts it, `make dev` deploys onto it as well")
     return now
 
 

@@ -1,5 +1,4 @@
 //! The sweeper's tables refuse rows that no correct sweeper could write.
-#![allow(clippy::unwrap_used, reason = "a test that can not go on stops here")]
 
 use sqlx::PgPool;
 use store::sweep::{Doomed, installation, objects};

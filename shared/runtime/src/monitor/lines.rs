@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use domain::{DeadReason, JobStatus};
 use store::gauges::{Dead, LaneHealth, NewEvents, Unfinished};
+use store::sweep;
 
 use crate::metrics::Line;
 
@@ -19,7 +20,7 @@ const REASONS: [DeadReason; 6] = [
 ];
 
 /// What one run read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Gauges {
     /// Every configured destination. Each is the type of its jobs as well.
     pub destinations: Vec<String>,
@@ -37,6 +38,8 @@ pub struct Gauges {
     pub lanes: Vec<LaneHealth>,
     /// Messages nobody can decide.
     pub quarantined: u64,
+    /// What the newest sweep found.
+    pub sweep: sweep::Gauges,
     /// Messages in dead-letter queues by destination, as far as known.
     pub depths: BTreeMap<String, u64>,
 }
@@ -58,6 +61,10 @@ impl Gauges {
         Line::stack()
             .count("QuarantinedMessages", self.quarantined)
             .count("LanesBackingOff", u64::try_from(backing_off).unwrap_or(u64::MAX))
+            .count("OrphansSeen", whole(self.sweep.orphans_seen))
+            .count("OrphansReclaimed", whole(self.sweep.orphans_reclaimed))
+            .count("ArtifactsMissing", whole(self.sweep.artifacts_missing))
+            .count("SweepRefusals", whole(self.sweep.sweep_refusals))
     }
 
     /// What SUCCEEDED is an estimate: all jobs less those that are counted.
@@ -86,7 +93,7 @@ impl Gauges {
         let new = self.new_events.iter().find(|events| events.destination == destination);
         let dead_events = self.dead_events.iter().find(|(name, _)| name == destination);
         let lane = self.lanes.iter().find(|lane| lane.destination == destination);
-        let line = Line::of(&[("Destination", destination)])
+        let gauges = Line::of(&[("Destination", destination)])
             .count("NewEvents", new.map_or(0, |events| events.count))
             .seconds("OldestNewEventAgeSeconds", new.map_or(Duration::ZERO, |events| events.oldest))
             .count("DeadEvents", dead_events.map_or(0, |(_, count)| *count))
@@ -95,7 +102,7 @@ impl Gauges {
             .count("DismissedJobs", self.dead_where(destination, |dead| dead.dismissed))
             .count("LaneFailures", lane.map_or(0, |lane| lane.failures));
         // An unknown depth is no zero: its alarm must see that nobody knows.
-        self.depths.get(destination).map_or(line.clone(), |depth| line.count("DeadLetterDepth", *depth))
+        self.depths.get(destination).map_or(gauges.clone(), |depth| gauges.count("DeadLetterDepth", *depth))
     }
 
     fn reasons<'a>(&'a self, destination: &'a str) -> impl Iterator<Item = Line> + 'a {
@@ -127,4 +134,8 @@ impl Gauges {
         let configured = self.destinations.iter().map(String::as_str);
         configured.chain(unfinished).chain(dead).chain(new).chain(dead_events).collect()
     }
+}
+
+fn whole(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
 }

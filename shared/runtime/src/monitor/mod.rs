@@ -12,6 +12,7 @@ use fault::FaultPoint as _;
 use futures::future::join_all;
 use sqlx::PgPool;
 use store::gauges;
+use store::sweep::runs;
 
 pub use depth::{Depths, SqsDepths};
 pub use lines::Gauges;
@@ -96,6 +97,7 @@ impl<D: Depths> Monitor<D> {
             dead_events: gauges::dead_events(db).await?,
             lanes: gauges::lanes(db).await?,
             quarantined: gauges::quarantined(db).await?,
+            sweep: runs::gauges(db).await?,
             depths,
         };
         Ok((gauges, unknown))

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use store::sweep::{Damage, Doomed, Endangered, Kind, Lap};
 
+use crate::metrics::Line;
+
 use super::compare::Comparison;
 use super::guard::Refusal;
 
@@ -56,6 +58,18 @@ pub struct Report {
     pub audit_started: Option<bool>,
     /// The bucket's marker was written by this run.
     pub adopted: bool,
+}
+
+impl Report {
+    /// Writes what the run did as metrics.
+    pub fn emit(&self) {
+        Line::stack()
+            .count("SweepListed", self.listed)
+            .count("SweepOrphans", self.orphans)
+            .count("SweepReclaimed", self.reclaimed)
+            .count("SweepRefused", self.refused)
+            .emit();
+    }
 }
 
 /// A refusal and what it was about.
