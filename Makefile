@@ -45,6 +45,10 @@ fuzz: ## Look for bytes that break a parser, led by coverage, on stable (PARSER=
 		--target $(FUZZ_TRIPLE) --bin $(or $(PARSER),records) -- target/fuzz/corpus/$(or $(PARSER),records) \
 		-artifact_prefix=target/fuzz/ -max_total_time=$$(( $(or $(MINUTES),5) * 60 ))
 
+.PHONY: rehearse
+rehearse: ## Deploy, upgrade, roll back and delete on emulators, with authorization on (ONLY="words")
+	$(STACK) rehearse $(ONLY)
+
 .PHONY: demo
 demo: ## Replay a session end to end, with things dying (DATA=folder for your own, TZ_DATA=zone)
 	$(STACK) demo $(if $(DATA),--data $(DATA)) $(if $(TZ_DATA),--zone $(TZ_DATA)) $(DEMO_ARGS)
