@@ -19,10 +19,31 @@ test: ## Run all tests against a PostgreSQL and an AWS emulator of their own
 	$(STACK) selftest
 	$(STACK) run -- cargo test --workspace
 
+.PHONY: test-extending
+test-extending: ## Do what docs/extending.md says, from an empty folder to the audit; then what the example says
+	$(STACK) walk docs/extending.md examples/orders/README.md
+
 .PHONY: faults
 faults: ## Kill, freeze and deafen real components at every line that matters, and count (N=100, POINTS_N=3, ONLY="words")
 	N=$(or $(N),100) POINTS_N=$(or $(POINTS_N),3) \
 		$(STACK) run -- cargo test --quiet --package system-tests --test faults -- $(ONLY)
+
+.PHONY: chaos
+chaos: ## Let a crowd of real components work while a seed decides what dies, then count (MINUTES=5, SEED=number)
+	MINUTES=$(or $(MINUTES),5) SEED=$(SEED) \
+		$(STACK) run -- cargo test --quiet --package system-tests --test chaos
+
+# Coverage counters are a pass of LLVM that rustc has on stable; the target is named so that build scripts
+# do without them.
+FUZZ_TRIPLE = $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_FLAGS := --cfg fuzzing -Cpasses=sancov-module $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+
+.PHONY: fuzz
+fuzz: ## Look for bytes that break a parser, led by coverage, on stable (PARSER=message|records|operator|collector|feed|bars, MINUTES=5)
+	mkdir -p target/fuzz/corpus/$(or $(PARSER),records)
+	SQLX_OFFLINE=true RUSTFLAGS="$(FUZZ_FLAGS)" cargo run --manifest-path fuzz/Cargo.toml --target-dir target/fuzz \
+		--target $(FUZZ_TRIPLE) --bin $(or $(PARSER),records) -- target/fuzz/corpus/$(or $(PARSER),records) \
+		-artifact_prefix=target/fuzz/ -max_total_time=$$(( $(or $(MINUTES),5) * 60 ))
 
 .PHONY: demo
 demo: ## Replay a session end to end, with things dying (DATA=folder for your own, TZ_DATA=zone)

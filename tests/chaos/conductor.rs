@@ -46,15 +46,16 @@ async fn conduct(sites: &[Site], workers: &[Vec<Worker>], plan: &[Entry], durati
 
 /// Lets one thing happen. The database may be away for us as well: then it does not, or is over.
 async fn happen(site: &Site, workers: &[Worker], what: Happening) {
-    site.note(what);
+    let chosen = what.whom().map(|who| &workers[who % workers.len()]);
+    site.note(what, chosen);
     match what {
-        Happening::Kill(who) => {
-            if let Some(process) = workers[who % workers.len()].handle() {
+        Happening::Kill(_) => {
+            if let Some(process) = chosen.and_then(Worker::handle) {
                 process.kill();
             }
         }
-        Happening::Freeze(who, pause) => {
-            if let Some(process) = workers[who % workers.len()].handle() {
+        Happening::Freeze(_, pause) => {
+            if let Some(process) = chosen.and_then(Worker::handle) {
                 process.freeze();
                 tokio::spawn(async move {
                     tokio::time::sleep(pause).await;

@@ -9,18 +9,21 @@
 //! says when a process meets its fate: that is left to the machine, and differs from run to run.
 
 mod conductor;
+mod journal;
 mod site;
+mod verdict;
 mod worker;
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use system_tests::Result;
 use system_tests::crew::Consumers;
-use system_tests::plan::{Entry, plan};
+use system_tests::plan::plan;
 use system_tests::world::Stand;
 
+use journal::Journal;
 use site::Site;
 
 /// What the short run lasts, and its seed.
@@ -30,19 +33,20 @@ const SMALL: (Duration, u64) = (Duration::from_secs(20), 1);
 async fn main() -> Result<()> {
     let (duration, seed) = asked()?;
     let stand = Stand::new().await?;
-    let sites = [
-        Site::open(&stand, "crowd", Consumers::Subject).await?,
-        Site::open(&stand, "market", Consumers::Product).await?,
-    ];
     let plan = plan(seed, duration);
-    let decided = keep(&stand, seed, &plan)?;
+    let file = stand.components.folder.join(format!("chaos-{seed}.txt"));
+    let journal = Arc::new(Journal::open(file, seed, &plan)?);
+    let sites = [
+        Site::open(&stand, "crowd", Consumers::Subject, &journal).await?,
+        Site::open(&stand, "market", Consumers::Product, &journal).await?,
+    ];
     eprintln!("seed {seed}: {} things happen in {} s", plan.len(), duration.as_secs());
 
     let started = Instant::now();
     let mut violations = conductor::run(&sites, &plan, seed, duration).await;
     let mut found = Vec::new();
     for site in sites {
-        let (figures, broken) = site.close().await;
+        let (figures, broken) = verdict::close(site).await;
         found.push(figures);
         violations.extend(broken);
     }
@@ -57,7 +61,7 @@ async fn main() -> Result<()> {
         eprintln!(
             "the same decisions again: make chaos SEED={seed} MINUTES={}; they are in {}",
             duration.as_secs_f64() / 60.0,
-            decided.display()
+            journal.path.display()
         );
     }
     let seconds = started.elapsed().as_secs_f64();
@@ -80,12 +84,4 @@ fn asked() -> Result<(Duration, u64)> {
     let duration =
         Duration::try_from_secs_f64(minutes * 60.0).map_err(|_| bad("MINUTES", &minutes.to_string()))?;
     Ok((duration, seed))
-}
-
-/// Writes down what was decided.
-fn keep(stand: &Stand, seed: u64, plan: &[Entry]) -> Result<PathBuf> {
-    let file = stand.components.folder.join(format!("chaos-{seed}.txt"));
-    let lines: Vec<String> = plan.iter().map(Entry::to_string).collect();
-    std::fs::write(&file, lines.join("\n"))?;
-    Ok(file)
 }

@@ -1,11 +1,13 @@
-//! A world with proxies in front of its servers: what happens there, and what is left in the end.
+//! A world with proxies in front of its servers, and what is remembered of what happens there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use system_tests::crew::{Consumers, Crew};
+use domain::JobId;
+use serde_json::Value;
+use system_tests::crew::Consumers;
 use system_tests::mapping::{Counts, InFlight};
 use system_tests::market::Market;
 use system_tests::plan::Happening;
@@ -13,19 +15,18 @@ use system_tests::proxy::Proxy;
 use system_tests::queue::Queue;
 use system_tests::sqs_proxy::{SqsProxy, Weather};
 use system_tests::world::{Environment, Stand, World};
-use system_tests::{Result, invariants, subject};
-use tokio::time::Instant;
+use system_tests::{Result, subject};
+
+use crate::journal::Journal;
+use crate::worker::Worker;
 
 /// Receives until a queue gives a message up: few, so that the dead letters have work.
 const RECEIVES_MAX: u32 = 6;
-/// The dataset of the market.
-const DATASET: &str = "us8";
-/// Longest wait for a server that recovers from a crash.
-const RECOVERY_MAX: Duration = Duration::from_mins(1);
 
 /// One site.
 pub struct Site {
-    name: &'static str,
+    /// For people.
+    pub name: &'static str,
     /// Who consumes.
     pub consumers: Consumers,
     /// Database, queues, bucket.
@@ -34,9 +35,14 @@ pub struct Site {
     pub database: Arc<Proxy>,
     /// What they take for SQS.
     pub queues: SqsProxy,
+    /// How often what happened.
+    pub happened: Mutex<BTreeMap<&'static str, u64>>,
+    /// Of all mappings together.
+    pub counts: Mutex<Counts>,
+    /// The jobs of which a producer said that they are committed.
+    pub promised: Mutex<BTreeSet<JobId>>,
+    journal: Arc<Journal>,
     market: Mutex<Market>,
-    happened: Mutex<BTreeMap<&'static str, u64>>,
-    counts: Mutex<Counts>,
     in_flight: Mutex<Vec<(Queue, InFlight)>>,
 }
 
@@ -46,7 +52,12 @@ impl Site {
     /// # Errors
     ///
     /// A server refuses.
-    pub async fn open(stand: &Stand, name: &'static str, consumers: Consumers) -> Result<Self> {
+    pub async fn open(
+        stand: &Stand,
+        name: &'static str,
+        consumers: Consumers,
+        journal: &Arc<Journal>,
+    ) -> Result<Self> {
         let world = stand.world_with(name, RECEIVES_MAX).await?;
         if consumers == Consumers::Subject {
             subject::create_tables(&world.db).await?;
@@ -57,9 +68,11 @@ impl Site {
             consumers,
             database: Arc::new(Proxy::start(&world.server).await?),
             queues: SqsProxy::start(&endpoint).await?,
-            market: Mutex::new(Market::open(&world)?),
             happened: Mutex::default(),
             counts: Mutex::default(),
+            promised: Mutex::default(),
+            journal: Arc::clone(journal),
+            market: Mutex::new(Market::open(&world)?),
             in_flight: Mutex::default(),
             world,
         })
@@ -87,8 +100,19 @@ impl Site {
         change(&mut lock(&self.market))
     }
 
-    /// Counts what happens.
-    pub fn note(&self, what: Happening) {
+    /// Takes down what somebody here does.
+    pub fn say(&self, who: impl Display, what: impl Display) {
+        self.journal.note(format_args!("{:6} {who}", self.name), what);
+    }
+
+    /// A producer was told that these jobs of the subject are committed.
+    pub fn promise(&self, name: &str, count: i64) {
+        lock(&self.promised).extend((0..count).map(|number| subject::job_id(name, number)));
+    }
+
+    /// Counts what happens, and takes down to whom.
+    pub fn note(&self, what: Happening, whom: Option<&Worker>) {
+        self.say(whom.map_or_else(|| "-".to_owned(), Worker::to_string), format_args!("{what:?}"));
         let kind = match what {
             Happening::Kill(_) => "kills",
             Happening::Freeze(..) => "freezes",
@@ -132,81 +156,9 @@ impl Site {
         self.database.come_back();
         self.queues.set(Weather::Calm);
     }
-
-    /// Lets everything come to rest, and gives the figures and what is violated.
-    pub async fn close(self) -> (Value, Vec<String>) {
-        let ended = self.rest().await;
-        let figures = self.figures().await.unwrap_or_default();
-        let mut violations = ended.unwrap_or_else(|error| vec![error.to_string()]);
-        if violations.is_empty() {
-            violations.extend(self.world.end().await.err().map(|error| error.to_string()));
-        }
-        (figures, violations.into_iter().map(|violation| format!("{}: {violation}", self.name)).collect())
-    }
-
-    async fn rest(&self) -> Result<Vec<String>> {
-        self.recovered().await?;
-        Crew::new(&self.world, self.consumers).settle().await?;
-        let db = &self.world.db;
-        let mut broken = match self.consumers {
-            Consumers::Subject => invariants::broken_with_subject(db).await?,
-            Consumers::Product => [invariants::broken(db).await?, self.contradictions().await?].concat(),
-        };
-        if lock(&self.counts).bad_answers > 0 {
-            broken.push("a function named a message that it was not given".to_owned());
-        }
-        Ok(broken)
-    }
-
-    /// The server may be recovering from its last crash.
-    async fn recovered(&self) -> Result<()> {
-        let started = Instant::now();
-        while let Err(error) = sqlx::query("select").execute(&self.world.db).await {
-            if started.elapsed() > RECOVERY_MAX {
-                return Err(error.into());
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        Ok(())
-    }
-
-    /// Where the market's effects are not what its committed bars and texts imply.
-    async fn contradictions(&self) -> Result<Vec<String>> {
-        let db = &self.world.db;
-        let implied = intraday::audit::implied_jobs(db, DATASET).await?;
-        let absent = store::audit::absent(db, &implied).await?;
-        let miscounted = intraday::audit::miscounted(db).await?;
-        let mut found = Vec::new();
-        if !absent.is_empty() {
-            found.push(format!("{} jobs that the committed rows imply are not there", absent.len()));
-        }
-        if miscounted != intraday::audit::Miscounted::default() {
-            found.push(format!("effects contradict each other: {miscounted:?}"));
-        }
-        Ok(found)
-    }
-
-    async fn figures(&self) -> Result<Value> {
-        let count = async |query| self.world.count(query).await;
-        let counts = *lock(&self.counts);
-        let happened = lock(&self.happened).clone();
-        Ok(json!({
-            "site": self.name,
-            "jobs": count("select count(*) from job").await?,
-            "succeeded": count("select count(*) from job where status = 'SUCCEEDED'").await?,
-            "dead": count("select count(*) from job where status = 'DEAD'").await?,
-            "events": count("select count(*) from outbox_event").await?,
-            "rings": count("select coalesce(sum(ring), 0)::bigint from outbox_event").await?,
-            "attempts": count("select coalesce(sum(attempt_count), 0)::bigint from job").await?,
-            "deliveries": counts.deliveries,
-            "failed_batches": counts.failed_batches,
-            "commits_lost": self.database.swallowed(),
-            "calls_in_bad_weather": self.queues.met(),
-            "happened": happened,
-        }))
-    }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// What `mutex` guards, also when somebody panicked over it.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

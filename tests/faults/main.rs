@@ -6,10 +6,12 @@
 //! the exit code is 1 when any property was violated.
 
 mod hold;
+mod outage;
 mod points;
 mod reference;
 mod report;
 mod sweep;
+mod weather;
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -52,6 +54,8 @@ async fn main() -> Result<()> {
     let scenarios: Vec<(&str, Scenario)> = reference::all(&stand, extent)
         .into_iter()
         .chain(hold::all(&stand))
+        .chain(outage::all(&stand))
+        .chain(weather::all(&stand))
         .chain(points::all(&stand, extent, &passed))
         .chain(sweep::all(&stand, extent, &passed))
         .filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|word| name.contains(word.as_str())))

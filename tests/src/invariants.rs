@@ -33,7 +33,7 @@ const PROTOCOL: [Invariant; 6] = [
 ];
 
 /// Those of worlds whose jobs are the subject's.
-const SUBJECT: [Invariant; 2] = [
+const SUBJECT: [Invariant; 3] = [
     (
         "every job that succeeded had its effect exactly once",
         "select count(*) from job where status = 'SUCCEEDED' \
@@ -42,6 +42,14 @@ const SUBJECT: [Invariant; 2] = [
     (
         "no job that failed had an effect",
         "select count(*) from subject_effect effect join job using (job_id) where status <> 'SUCCEEDED'",
+    ),
+    (
+        "a follow-up is there exactly when its parent succeeded",
+        "select count(*) from (select payload ->> 'name' || '-follow-up' as name, payload ->> 'number' as number, job_id \
+           from job where payload ->> 'behave' = 'follow-up' and status = 'SUCCEEDED') as parent \
+         full join (select payload ->> 'name' as name, payload ->> 'number' as number, job_id from job \
+           where payload ->> 'name' like '%-follow-up') as child using (name, number) \
+         where parent.job_id is null or child.job_id is null",
     ),
 ];
 

@@ -11,7 +11,7 @@
 //! world         database, queues, bucket, settings   proxy         loses answers of PostgreSQL
 //! crew          what the schedules would start      subject       jobs that behave as told
 //! market        a configuration and its input files                 sqs_proxy bad weather for senders
-//! plan          what a seed decides
+//! plan          what a seed lets happen                         turns     what it decides for each turn
 //! points        every fault point in the source      invariants    what must hold in the end
 //! ```
 
@@ -29,6 +29,7 @@ pub mod runtime_api;
 pub mod sandbox;
 pub mod sqs_proxy;
 pub mod subject;
+pub mod turns;
 pub mod world;
 
 /// Why a scenario could not be carried out. A violated property is not an error but a finding.

@@ -81,6 +81,13 @@ impl Batch {
         Self(messages)
     }
 
+    /// The same in another order, which `seed` decides.
+    #[must_use]
+    pub fn shuffled(mut self, seed: u64) -> Self {
+        fastrand::Rng::with_seed(seed).shuffle(&mut self.0);
+        self
+    }
+
     /// Its messages.
     #[must_use]
     pub fn into_messages(self) -> Vec<Message> {

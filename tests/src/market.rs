@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::Result;
 use crate::components::workspace;
+use crate::turns::News;
 use crate::world::World;
 
 /// A year without holidays in the bundled configuration.
@@ -59,6 +60,19 @@ impl Market {
     /// A file can not be written.
     pub fn correct(&self, close: &str) -> Result<()> {
         self.write(close, "Apple rises on strong demand, analysts say")
+    }
+
+    /// What is new on the next look.
+    ///
+    /// # Errors
+    ///
+    /// A file can not be written.
+    pub fn bring(&mut self, news: News) -> Result<()> {
+        match news {
+            News::Nothing => Ok(()),
+            News::Correction(close) => self.correct(close),
+            News::Day => self.next_day(),
+        }
     }
 
     /// The request that collects both minutes of the day, again if need be.

@@ -34,6 +34,17 @@ pub enum Happening {
     Weather(Weather),
 }
 
+impl Happening {
+    /// The number of the process that it happens to, if it is one.
+    #[must_use]
+    pub fn whom(self) -> Option<usize> {
+        match self {
+            Self::Kill(who) | Self::Freeze(who, _) => Some(who),
+            _ => None,
+        }
+    }
+}
+
 /// Something that happens at an instant, to one of several sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -77,20 +88,26 @@ fn happening(rng: &mut Rng) -> Happening {
         53..61 => Happening::LoseCommit,
         61..64 => Happening::DatabaseAway(Duration::from_millis(rng.u64(50..1_500))),
         64..65 => Happening::Crash,
-        65..80 => Happening::TimePasses(Duration::from_secs(rng.u64(5..900))),
+        65..80 => Happening::TimePasses(Duration::from_secs(leap(rng))),
         _ => Happening::Weather(weather(rng)),
     }
 }
 
+/// Mostly just past a lease or a back-off; now and then so far that everything unfinished is rung for.
+fn leap(rng: &mut Rng) -> u64 {
+    if rng.u32(0..4) == 0 { rng.u64(60..900) } else { rng.u64(2..30) }
+}
+
 /// Calm as often as not, so that something is sent at all.
 fn weather(rng: &mut Rng) -> Weather {
-    match rng.u32(0..12) {
+    match rng.u32(0..14) {
         0 => Weather::Throttle,
         1 => Weather::ServerError,
         2 => Weather::PartialFailure,
         3 => Weather::Forget,
         4 => Weather::LoseAnswer,
-        5 => Weather::Delay(Duration::from_millis(rng.u64(10..2_000))),
+        5 => Weather::Twice,
+        6 => Weather::Delay(Duration::from_millis(rng.u64(10..2_000))),
         _ => Weather::Calm,
     }
 }

@@ -1,7 +1,7 @@
-//! A proxy in front of the SQS-protocol server that makes bad weather for whoever sends.
+//! A proxy in front of the SQS-protocol server that makes bad weather for the functions.
 //!
-//! Everything passes as it is but `SendMessageBatch`, which meets the [`Weather`] of the moment. It knows
-//! the JSON protocol of today's SDKs and no other.
+//! Everything passes as it is but their two calls, `SendMessageBatch` and `ChangeMessageVisibilityBatch`,
+//! which meet the [`Weather`] of the moment. It knows the JSON protocol of today's SDKs and no other.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,10 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::Result;
 use crate::http::{Request, read, response};
 
-/// What a call that sends meets.
+/// The calls that meet it: the relay's, and the consumers' and dead-letter's.
+const CALLS: [&str; 2] = [".SendMessageBatch", ".ChangeMessageVisibilityBatch"];
+
+/// What a call meets. What is said of sending holds for a change of visibility as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Weather {
     /// Nothing.
@@ -24,10 +27,13 @@ pub enum Weather {
     Throttle,
     /// A server's error; nothing is sent.
     ServerError,
-    /// Every second entry fails for the moment, the others are sent.
+    /// Every second entry fails for the moment, the others are sent: in turns those at even places and
+    /// those at odd ones, so that a call of one entry meets it too.
     PartialFailure,
-    /// Every second entry is sent and the answer names no other.
+    /// The same halves, and the answer names only what was sent.
     Forget,
+    /// Everything is sent twice.
+    Twice,
     /// Everything is sent and the caller hears nothing.
     LoseAnswer,
     /// Everything is sent, later.
@@ -92,26 +98,31 @@ impl Shared {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The weather that `request` meets; counted when it is bad.
-    fn weather_for(&self, request: &Request) -> Weather {
-        let sends =
-            request.header("x-amz-target").is_some_and(|target| target.ends_with(".SendMessageBatch"));
+    /// The weather that `request` meets, and how many calls met bad weather before it.
+    fn weather_for(&self, request: &Request) -> (Weather, u64) {
+        let target = request.header("x-amz-target").unwrap_or_default();
         let mut now = self.now();
-        let weather = if sends { now.0 } else { Weather::Calm };
+        let weather = if CALLS.iter().any(|call| target.ends_with(call)) { now.0 } else { Weather::Calm };
+        let before = now.1;
         now.1 += u64::from(weather != Weather::Calm);
-        weather
+        (weather, before)
     }
 
     /// The answer; `None` cuts the connection.
     async fn answer(&self, request: Request) -> Result<Option<Vec<u8>>> {
-        match self.weather_for(&request) {
+        let (weather, before) = self.weather_for(&request);
+        match weather {
             Weather::Calm => self.pass(&request, None).await.map(Some),
             Weather::Throttle => Ok(Some(error("400 Bad Request", "com.amazonaws.sqs#RequestThrottled"))),
             Weather::ServerError => {
                 Ok(Some(error("503 Service Unavailable", "com.amazonaws.sqs#ServiceUnavailable")))
             }
-            Weather::PartialFailure => self.half(&request, true).await.map(Some),
-            Weather::Forget => self.half(&request, false).await.map(Some),
+            Weather::PartialFailure => self.half(&request, before, true).await.map(Some),
+            Weather::Forget => self.half(&request, before, false).await.map(Some),
+            Weather::Twice => {
+                self.pass(&request, None).await?;
+                self.pass(&request, None).await.map(Some)
+            }
             Weather::LoseAnswer => self.pass(&request, None).await.map(|_| None),
             Weather::Delay(delay) => {
                 tokio::time::sleep(delay).await;
@@ -135,19 +146,24 @@ impl Shared {
     }
 
     /// Sends every second entry; the others fail for the moment, or are not named.
-    async fn half(&self, request: &Request, name_the_rest: bool) -> Result<Vec<u8>> {
+    async fn half(&self, request: &Request, before: u64, name_the_rest: bool) -> Result<Vec<u8>> {
         let mut body = request.json();
         let Some(entries) = body["Entries"].as_array_mut() else { return self.pass(request, None).await };
+        let first = usize::from(before % 2 == 1);
         let (kept, left): (Vec<_>, Vec<_>) =
-            entries.drain(..).enumerate().partition(|(position, _)| position % 2 == 0);
+            entries.drain(..).enumerate().partition(|(position, _)| position % 2 == first);
         *entries = kept.into_iter().map(|(_, entry)| entry).collect();
-        let failed: Vec<Value> = left.iter().map(|(_, entry)| failed(&entry["Id"])).collect();
-        let sent = self.pass(request, Some(serde_json::to_vec(&body)?)).await?;
-        if !name_the_rest {
-            return Ok(sent);
+        let mut answer = json!({ "Successful": [] });
+        // An empty call would be refused as a whole.
+        if !entries.is_empty() {
+            let body = serde_json::to_vec(&body)?;
+            answer = body_of(&self.pass(request, Some(body)).await?)?;
         }
-        let mut answer = body_of(&sent)?;
-        answer["Failed"] = json!(failed);
+        if name_the_rest {
+            let refused = answer["Failed"].as_array().cloned().unwrap_or_default();
+            let failed = left.iter().map(|(_, entry)| failed(&entry["Id"]));
+            answer["Failed"] = refused.into_iter().chain(failed).collect();
+        }
         Ok(response("200 OK", "", &serde_json::to_vec(&answer)?))
     }
 }

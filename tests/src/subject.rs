@@ -1,6 +1,6 @@
 //! The subject's jobs and tables: made by the subject's own producer and by the scenarios alike.
 
-use domain::{Identity, JobId};
+use domain::{Identity, JobId, JobType};
 use serde_json::json;
 use sqlx::PgPool;
 use store::enqueue::{NewJob, enqueue};
@@ -12,6 +12,9 @@ pub const DESTINATION: &str = "news";
 /// Attempts of a job of the subject.
 pub const ATTEMPTS_MAX: i32 = 3;
 
+/// The jobs of the subject.
+pub const JOB_TYPE: JobType = JobType::new("subject").sent_to(DESTINATION).tried(ATTEMPTS_MAX);
+
 /// The id of a job of the subject.
 #[must_use]
 pub fn job_id(name: &str, number: i64) -> JobId {
@@ -19,24 +22,14 @@ pub fn job_id(name: &str, number: i64) -> JobId {
 }
 
 fn identity(name: &str, number: i64) -> Identity {
-    Identity::new("subject").text("name", name).integer("number", number)
+    JOB_TYPE.identity().text("name", name).integer("number", number)
 }
 
 /// A job of the subject; its handler behaves as `behave` says.
 #[must_use]
 pub fn job(name: &str, number: i64, behave: &str) -> NewJob {
-    NewJob {
-        identity: identity(name, number),
-        job_type: "subject".to_owned(),
-        destination: DESTINATION.to_owned(),
-        payload: json!({ "name": name, "number": number, "behave": behave }),
-        artifact_key: None,
-        window: None,
-        max_attempts: ATTEMPTS_MAX,
-        max_age: None,
-        ordering_key: None,
-        trace_header: None,
-    }
+    let payload = json!({ "name": name, "number": number, "behave": behave });
+    NewJob::new(&JOB_TYPE, identity(name, number), payload)
 }
 
 /// Makes the subject's tables: what ran, and what had an effect. Neither refuses a second row.

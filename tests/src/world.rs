@@ -3,7 +3,7 @@
 //! Worlds share the two servers and nothing else. Time passes in a world when it is told to: every
 //! instant in its rows moves into the past by the same amount, and every visibility timeout ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -107,6 +107,7 @@ impl Stand {
             admin_url: self.database_url.clone(),
             server: format!("{}:{}", options.get_host(), options.get_port()),
             components: self.components.clone(),
+            s3: self.s3.clone(),
             id,
             folder,
             database_url,
@@ -137,6 +138,7 @@ pub struct World {
     database_url: String,
     id: String,
     components: Components,
+    s3: aws_sdk_s3::Client,
     queues: BTreeMap<&'static str, (Queue, Queue)>,
     /// Where PostgreSQL listens, as `host:port`.
     pub server: String,
@@ -291,6 +293,23 @@ impl World {
         Ok(sqlx::query_scalar(query).fetch_one(&self.db).await?)
     }
 
+    /// The keys that a row refers to and that are not in the bucket.
+    ///
+    /// # Errors
+    ///
+    /// A server refuses.
+    pub async fn absent_objects(&self) -> Result<Vec<String>> {
+        let referred = "select key from artifact where state = 'REFERENCED' order by key";
+        let mut keys: Vec<String> = sqlx::query_scalar(referred).fetch_all(&self.db).await?;
+        let mut pages = self.s3.list_objects_v2().bucket(&self.id).into_paginator().send();
+        let mut present = BTreeSet::new();
+        while let Some(page) = pages.try_next().await? {
+            present.extend(page.contents.unwrap_or_default().into_iter().filter_map(|object| object.key));
+        }
+        keys.retain(|key| !present.contains(key));
+        Ok(keys)
+    }
+
     /// Removes the database. The logs stay.
     ///
     /// # Errors
@@ -330,13 +349,22 @@ impl Environment {
         self.with("TAILCAR_FAULT_LOG", file.display().to_string())
     }
 
+    /// The same, with another login to the database.
+    #[must_use]
+    pub fn as_user(self, login: &str) -> Self {
+        self.database(|options| options.username(login))
+    }
+
     /// The same, with the database behind `address`.
     #[must_use]
     pub fn through(self, address: std::net::SocketAddr) -> Self {
+        self.database(|options| options.host(&address.ip().to_string()).port(address.port()))
+    }
+
+    fn database(self, change: impl FnOnce(PgConnectOptions) -> PgConnectOptions) -> Self {
         let url = self.0.iter().find(|(name, _)| name == "DATABASE_URL").map(|(_, url)| url.clone());
         let options = url.and_then(|url| PgConnectOptions::from_str(&url).ok());
-        let Some(options) = options else { return self };
-        let options = options.host(&address.ip().to_string()).port(address.port());
+        let Some(options) = options.map(change) else { return self };
         self.with("DATABASE_URL", options.to_url_lossy().to_string())
     }
 }

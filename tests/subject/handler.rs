@@ -5,14 +5,13 @@
 
 use std::time::Duration;
 
-use domain::DeadReason;
-use runtime::consumer::{Failure, Handler};
+use domain::JobType;
+use runtime::consumer::{Failure, Handler, Job};
 use rustix::process::{Signal, getpid, kill_process};
 use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
-use store::claim::ClaimedJob;
 use store::enqueue::enqueue;
-use system_tests::subject::{DESTINATION, job as new_job};
+use system_tests::subject::{JOB_TYPE, job as new_job};
 
 /// Longer than any invocation lasts.
 const FOR_EVER: Duration = Duration::from_hours(1);
@@ -27,26 +26,24 @@ pub struct Subject {
 }
 
 impl Handler for Subject {
+    type Payload = Value;
     type Prepared = ();
 
-    fn destination(&self) -> &str {
-        DESTINATION
+    fn job_type(&self) -> JobType {
+        JOB_TYPE
     }
 
-    async fn prepare(&self, job: &ClaimedJob) -> Result<(), Failure> {
+    async fn prepare(&self, job: &Job<Value>) -> Result<(), Failure> {
         sqlx::query("insert into subject_run (job_id, attempt) values ($1, $2)")
-            .bind(job.claim.job_id().as_str())
-            .bind(job.claim.attempt_count())
+            .bind(job.id().as_str())
+            .bind(job.attempt())
             .execute(&self.notes)
             .await?;
-        let is_first = job.claim.attempt_count() == 1;
+        let is_first = job.attempt() == 1;
         match text(job, "behave") {
             "fail-once" if is_first => Err(Failure::Transient("once".into())),
             "fail" => Err(Failure::Transient("always".into())),
-            "refuse" => Err(Failure::Permanent {
-                reason: DeadReason::Handler("REFUSED"),
-                source: "on purpose".into(),
-            }),
+            "refuse" => Err(Failure::permanent("REFUSED", "on purpose")),
             "stale" => Err(Failure::Stale),
             "panic" => panic!("on purpose"),
             "kill" => die(),
@@ -62,9 +59,9 @@ impl Handler for Subject {
         }
     }
 
-    async fn apply(&self, tx: &mut PgConnection, job: &ClaimedJob, (): ()) -> Result<(), Failure> {
+    async fn apply(&self, tx: &mut PgConnection, job: &Job<Value>, (): ()) -> Result<(), Failure> {
         sqlx::query("insert into subject_effect (job_id) values ($1)")
-            .bind(job.claim.job_id().as_str())
+            .bind(job.id().as_str())
             .execute(&mut *tx)
             .await?;
         if text(job, "behave") == "follow-up" {
@@ -76,7 +73,7 @@ impl Handler for Subject {
     }
 }
 
-fn text<'a>(job: &'a ClaimedJob, field: &str) -> &'a str {
+fn text<'a>(job: &'a Job<Value>, field: &str) -> &'a str {
     job.payload.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 

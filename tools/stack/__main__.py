@@ -4,16 +4,23 @@ Usage: python3 -m tools.stack COMMAND
 
   preflight                check that this machine has what is needed
   up                       start PostgreSQL and the AWS emulator, and keep them
-  deploy [Name=value …]    build the functions and deploy template.yaml onto the running stack
+  deploy [Name=value …]    build the functions and deploy template.yaml onto the running stack; with --template FILE
+                           another one, with a database of its own, as a stack called like its folder
   dev [Name=value …]       up, deploy, and say how to use it; Name=value sets a parameter of the template
   status                   say what is running and how to reach it
   invoke FUNCTION [EVENT]  invoke a function with an event: JSON, @file, or {} when left out
   logs FUNCTION [--follow] show what a function wrote
+  sql STATEMENT            run a statement in the database of what was deployed last; print its rows
+  kill FUNCTION            end every process of a function as `kill -9` does; say how many there were
   watch [FUNCTION]         serve all functions by name with cargo lambda watch; QUEUE_URL is that FUNCTION's
   down                     stop both servers; their data stay in .tailcar/
   run -- COMMAND …         run a command against temporary servers, then remove them
   demo [ARGUMENT …]        replay a session on a stack of its own; `demo --help` explains the arguments
   prepare [--check]        describe the SQL statements in .sqlx/ from a real database; or only compare, and lint
+  new-template PIPELINE DESTINATION …
+                           write the template of a pipeline of your own; docs/extending.md says the rest
+  new-destination NAME     write the block of one more destination for such a template
+  walk PAGE …              do what a page of documentation says, in a copy of the project
   check-template           lint template.yaml and its translation, and test their relations
   selftest                 run the tests of this package
   help                     this text

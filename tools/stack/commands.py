@@ -5,7 +5,7 @@ import os
 import subprocess
 import unittest
 
-from . import aws, deploy, prepare, process, servers, state, template, tools
+from . import aws, deploy, pgwire, postgres, prepare, process, scaffold, servers, state, template, tools, walk
 from . import preflight as machine
 from .paths import HOME, PROJECT, STATE
 from .say import Failed, say
@@ -40,7 +40,13 @@ def up(_):
 
 def deploy_again(arguments):
     """Deploys onto the running stack."""
-    deploy.deploy(HOME, _running(), _parameters(arguments))
+    now = _running()
+    if arguments[:1] == ["--template"]:
+        file, arguments = _argument(arguments[1:], "deploy --template FILE"), arguments[2:]
+        database_url = postgres.ensure_database(now["postgres"], scaffold.stack_of(file))
+        deploy.deploy(HOME, {**now, "database_url": database_url}, _parameters(arguments), file)
+    else:
+        deploy.deploy(HOME, now, _parameters(arguments))
 
 
 def dev(arguments):
@@ -75,6 +81,41 @@ def logs(arguments):
     following = "--follow" in arguments
     for line in aws.follow(now, _deployed(now, arguments), still_wanted=lambda: following):
         print(line, flush=True)
+
+
+def sql(arguments):
+    """Prints the rows of a statement."""
+    now, statement = _running(), _argument(arguments, "sql STATEMENT")
+    try:
+        rows = pgwire.execute(now["postgres"]["port"], statement, now["database_url"].rpartition("/")[2])
+    except pgwire.ServerError as refused:
+        raise Failed(str(refused)) from refused
+    for row in rows:
+        print("\t".join("" if value is None else value for value in row))
+
+
+def kill(arguments):
+    """Ends the processes of a function."""
+    now = _running()
+    print(process.kill_children(now["emulator"]["pid"], "AWS_LAMBDA_FUNCTION_NAME", _deployed(now, arguments)))
+
+
+def new_template(arguments):
+    """Writes the template of a pipeline."""
+    pipeline = _argument(arguments, "new-template PIPELINE DESTINATION …")
+    print(scaffold.template(pipeline, arguments[1:]), end="")
+
+
+def new_destination(arguments):
+    """Writes the block of a destination."""
+    print(scaffold.block(_argument(arguments, "new-destination NAME")), end="")
+
+
+def follow_page(arguments):
+    """Does what pages say, one after the other."""
+    _argument(arguments, "walk PAGE …")
+    for page in arguments:
+        walk.walk(page)
 
 
 def watch(arguments):
@@ -153,7 +194,12 @@ COMMANDS = {
     "status": status,
     "invoke": invoke,
     "logs": logs,
+    "sql": sql,
+    "kill": kill,
+    "new-template": new_template,
+    "new-destination": new_destination,
     "watch": watch,
+    "walk": follow_page,
     "down": down,
     "run": run,
     "demo": demo,
@@ -162,7 +208,7 @@ COMMANDS = {
     "selftest": selftest,
 }
 
-WITH_TOOLS = {up, deploy_again, dev, invoke, logs, watch, demo, check_template, selftest}
+WITH_TOOLS = {up, deploy_again, dev, invoke, logs, watch, follow_page, demo, check_template, selftest}
 """Commands that run in the tools' virtual environment."""
 
 
@@ -171,6 +217,12 @@ def _running():
     if not all(state.running(now).values()):
         raise Failed("the stack is not running; `make dev` starts it")
     return now
+
+
+def _argument(arguments, usage):
+    if not arguments:
+        raise Failed(f"python3 -m tools.stack {usage}")
+    return arguments[0]
 
 
 def _deployed(now, arguments):

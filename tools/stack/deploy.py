@@ -7,11 +7,10 @@ set by Cargo's own variables for these builds alone.
 import os
 from pathlib import Path
 
-from . import aws, state, tools
+from . import aws, scaffold, state, tools
 from .paths import PROJECT, TEMPLATE
 from .say import run_logged, step
 
-STACK_NAME = "tailcar"
 FAST_RELEASE = {
     "CARGO_PROFILE_RELEASE_LTO": "off",
     "CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16",
@@ -21,14 +20,15 @@ FAST_RELEASE = {
 }
 
 
-def deploy(folder, now, parameters):
+def deploy(folder, now, parameters, template=TEMPLATE):
     """Builds, deploys with `parameters` and brings the schema up to date; returns the state, which is also saved."""
-    built = folder / "build"
+    stack = scaffold.stack_of(template)
+    built = folder / ("build" if template == TEMPLATE else f"build-{stack}")
     with step("Building the functions (sam build)"):
-        _sam(["build", "--config-env", "local", "--template", TEMPLATE, "--build-dir", built], now, folder / "logs/build.log")
-    with step("Deploying template.yaml (sam deploy)"):
-        _sam(["deploy", *_deploy_options(built, now, parameters)], now, folder / "logs/deploy.log")
-    now = {**now, **_description(now, parameters)}
+        _sam(["build", "--config-env", "local", "--template", template, "--build-dir", built], now, folder / "logs/build.log")
+    with step(f"Deploying {stack} (sam deploy)"):
+        _sam(["deploy", *_deploy_options(built, now, parameters, stack)], now, folder / "logs/deploy.log")
+    now = {**now, **_description(now, parameters, stack)}
     state.save(now, folder / "stack.json")
     with step("Migrating the database"):
         aws.invoke_or_fail(now, now["functions"]["migrator"], {})
@@ -44,10 +44,11 @@ def program(name, folder):
     return Path(os.environ.get("CARGO_TARGET_DIR", PROJECT / "target")) / "lambda" / name / "bootstrap"
 
 
-def _deploy_options(built, now, parameters):
+def _deploy_options(built, now, parameters, stack):
     overrides = {"Profile": "local", "DatabaseUrl": now["database_url"], **parameters}
     return [
         *("--config-env", "local", "--config-file", PROJECT / "samconfig.toml", "--template", built / "template.yaml"),
+        *("--stack-name", stack),
         *("--parameter-overrides", *(f"{name}={value}" for name, value in overrides.items())),
     ]
 
@@ -57,18 +58,18 @@ def _sam(arguments, now, log):
     run_logged([tools.tool("sam"), *arguments], log, cwd=PROJECT, env=environment)
 
 
-def _description(now, parameters):
+def _description(now, parameters, stack):
     """What is deployed, by the names the project uses: packages and destinations."""
-    outputs = aws.outputs(now, STACK_NAME)
+    outputs = aws.outputs(now, stack)
     destinations = {name: name.removesuffix("QueueUrl") for name in outputs if name.endswith("QueueUrl")}
     plain = {name: part for name, part in destinations.items() if not part.endswith("DeadLetter")}
     dead = {name: part.removesuffix("DeadLetter") for name, part in destinations.items() if name not in plain}
     names = [value for name, value in outputs.items() if name.endswith("FunctionName")]
     return {
-        "functions": {name.removeprefix(f"{STACK_NAME}-"): name for name in names},
+        "functions": {name.removeprefix(f"{stack}-"): name for name in names},
         "queues": {part.lower(): outputs[name] for name, part in plain.items()},
         "dead_letter_queues": {part.lower(): outputs[name] for name, part in dead.items()},
-        "bucket": outputs["ArtifactBucket"],
+        "bucket": outputs.get("ArtifactBucket"),
         "config": parameters.get("ConfigUri", ""),
         "emulator_pid": now["emulator"]["pid"],
     }

@@ -85,6 +85,19 @@ def end(identity, first_signal=signal.SIGTERM, patience_s=10):
         time.sleep(0.02)
 
 
+def kill_children(parent, variable, value):
+    """Kills the children of `parent` that have `variable` set to `value`; returns how many there were."""
+    wanted, killed = f"{variable}={value}".encode(), 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if _parent(folder) == parent and wanted in (folder / "environ").read_bytes().split(b"\0"):
+                os.kill(int(folder.name), signal.SIGKILL)
+                killed += 1
+        except OSError:  # it has ended meanwhile, or is not ours
+            continue
+    return killed
+
+
 def wait_until(ready, identity, log, what, patience_s=30):
     """Waits until `ready()`; fails with the end of the log when the process ends or time is up."""
     deadline = time.monotonic() + patience_s
@@ -93,6 +106,12 @@ def wait_until(ready, identity, log, what, patience_s=30):
             tail = "\n".join(Path(log).read_text(errors="replace").splitlines()[-15:])
             raise Failed(f"{what} did not start; the end of {log}:\n{tail}")
         time.sleep(0.05)
+
+
+def _parent(folder):
+    """The parent of a process that has not ended, by field 4 of stat(5); None for a zombie."""
+    fields = (folder / "stat").read_text().rpartition(")")[2].split()
+    return None if fields[0] == "Z" else int(fields[1])
 
 
 def _signal_group(leader):

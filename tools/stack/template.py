@@ -32,13 +32,13 @@ def check():
         run_logged([sys.executable, "-m", "unittest", "tools.stack.tests.test_template"], HOME / "logs/relations.log", **options)
 
 
-def translated():
-    """The CloudFormation template that SAM makes of ours."""
+def translated(file=TEMPLATE):
+    """The CloudFormation template that SAM makes of ours, or of another one."""
     from samtranslator.translator.transform import transform
     from samtranslator.yaml_helper import yaml_parse
 
     os.environ.setdefault("AWS_DEFAULT_REGION", ANYWHERE["AWS_REGION"])
-    source = yaml_parse(TEMPLATE.read_text())
+    source = yaml_parse(file.read_text())
     source["Globals"]["Function"]["CodeUri"] = "s3://bucket/key"  # what `sam package` would put there
     return transform(source, {}, _NoManagedPolicies())
 

@@ -4,34 +4,17 @@
 //! in the database.
 
 use intraday::config::location::Place;
-use lambda_runtime::{Error, LambdaEvent, service_fn};
-use runtime::aws;
-use runtime::consumer::Sqs;
-use runtime::dead_letter::{DeadLetter, Lanes};
+use runtime::serve::{self, Failed};
 use runtime::settings::DeadLetterSettings;
 use runtime::telemetry::{self, failed};
-use serde_json::Value;
-use store::pool;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+async fn main() -> Result<(), Failed> {
     telemetry::init();
-    let DeadLetterSettings { database, config, queue_urls } =
-        DeadLetterSettings::from_env().map_err(failed)?;
-    let aws = aws::load().await;
-    let place = Place::parse(config.as_deref()).map_err(failed)?;
-    let config = place.load(&aws::s3(&aws)).await.map_err(failed)?;
-    let sqs = aws::sqs(&aws);
-    let policies =
-        config.destinations.into_iter().map(|(name, one)| (name, one.dead_letter_policy)).collect();
-    let lanes = Lanes::new(&policies, &queue_urls, |url| Sqs::new(sqs.clone(), url)).map_err(failed)?;
-
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(failed)?;
-    let dead_letter = DeadLetter::new(db, lanes);
-    let handle = |event: LambdaEvent<Value>| handle(&dead_letter, event.payload);
-    lambda_runtime::run(service_fn(handle)).await
-}
-
-async fn handle(dead_letter: &DeadLetter<Sqs>, event: Value) -> Result<Value, Error> {
-    dead_letter.handle(&event).await.map_err(failed)
+    let settings = DeadLetterSettings::from_env().map_err(failed)?;
+    let place = Place::parse(settings.config.as_deref()).map_err(failed)?;
+    let s3 = runtime::aws::s3(&runtime::aws::load().await);
+    let config = place.load(&s3).await.map_err(failed)?;
+    let policies = config.destinations.into_iter().map(|(name, one)| (name, one.dead_letter_policy));
+    serve::dead_letter_by(&policies.collect()).await
 }

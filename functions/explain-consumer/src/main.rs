@@ -6,23 +6,15 @@ use std::sync::Arc;
 
 use intraday::config::location::Place;
 use intraday::explain::ExplainHandler;
-use lambda_runtime::Error;
-use runtime::consumer::{self, Engine, Limits, Sqs};
-use runtime::settings::ConsumerSettings;
-use runtime::{aws, telemetry};
-use store::pool;
+use runtime::aws;
+use runtime::serve::{self, Failed};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
-    telemetry::init();
-    let settings = ConsumerSettings::from_env().map_err(telemetry::failed)?;
-    let aws = aws::load().await;
-    let place = Place::parse(settings.config.as_deref()).map_err(telemetry::failed)?;
-    let config = Arc::new(place.load(&aws::s3(&aws)).await.map_err(telemetry::failed)?);
-    let database = &settings.database;
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(telemetry::failed)?;
-
-    let queue = Sqs::new(aws::sqs(&aws), &settings.queue_url);
-    let engine = Engine::new(db, queue, ExplainHandler::new(config), Limits::from(&settings));
-    consumer::serve(&engine, settings.function_timeout).await
+async fn main() -> Result<(), Failed> {
+    serve::consumer(async |start| {
+        let place = Place::parse(start.settings.config.as_deref())?;
+        let config = Arc::new(place.load(&aws::s3(&start.aws)).await?);
+        Ok(ExplainHandler::new(config))
+    })
+    .await
 }

@@ -8,28 +8,16 @@ use intraday::config::location::Place;
 use intraday::extraction::rehearsal::Rehearsal;
 use intraday::extraction::rules::RulesExtractor;
 use intraday::news::NewsHandler;
-use lambda_runtime::Error;
-use runtime::artifacts::Artifacts;
-use runtime::consumer::{self, Engine, Limits, Sqs};
-use runtime::settings::ConsumerSettings;
-use runtime::{aws, telemetry};
-use store::pool;
+use runtime::aws;
+use runtime::serve::{self, Failed};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
-    telemetry::init();
-    let settings = ConsumerSettings::from_env().map_err(telemetry::failed)?;
-    let aws = aws::load().await;
-    let place = Place::parse(settings.config.as_deref()).map_err(telemetry::failed)?;
-    let s3 = aws::s3(&aws);
-    let config = Arc::new(place.load(&s3).await.map_err(telemetry::failed)?);
-    let database = &settings.database;
-    let db = pool::connect(&database.url, database.connections_max).await.map_err(telemetry::failed)?;
-
-    let queue = Sqs::new(aws::sqs(&aws), &settings.queue_url);
-    let artifacts = Artifacts::new(s3, &settings.artifact_bucket);
-    let extractor = Rehearsal::new(RulesExtractor::new(&config), &config.extraction);
-    let handler = NewsHandler::new(config, artifacts, extractor);
-    let engine = Engine::new(db, queue, handler, Limits::from(&settings));
-    consumer::serve(&engine, settings.function_timeout).await
+async fn main() -> Result<(), Failed> {
+    serve::consumer(async |start| {
+        let place = Place::parse(start.settings.config.as_deref())?;
+        let config = Arc::new(place.load(&aws::s3(&start.aws)).await?);
+        let extractor = Rehearsal::new(RulesExtractor::new(&config), &config.extraction);
+        Ok(NewsHandler::new(config, start.artifacts()?, extractor))
+    })
+    .await
 }

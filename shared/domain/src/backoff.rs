@@ -3,6 +3,14 @@
 use std::time::Duration;
 
 /// A doubling delay with a ceiling.
+///
+/// ```
+/// use std::time::Duration;
+/// use domain::Backoff;
+///
+/// let patient = Backoff { base: Duration::from_secs(30), cap: Duration::from_mins(10) };
+/// assert_eq!(patient.delay(3, 1.0), Duration::from_secs(120));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// The delay after the first failure.
@@ -12,13 +20,16 @@ pub struct Backoff {
 }
 
 impl Default for Backoff {
-    /// 2 s, doubling, at most 300 s.
+    /// [`Backoff::DEFAULT`].
     fn default() -> Self {
-        Self { base: Duration::from_secs(2), cap: Duration::from_mins(5) }
+        Self::DEFAULT
     }
 }
 
 impl Backoff {
+    /// 2 s, doubling, at most 300 s.
+    pub const DEFAULT: Self = Self { base: Duration::from_secs(2), cap: Duration::from_mins(5) };
+
     /// The delay after `failures` failures in a row (at least 1), spread by `jitter`.
     ///
     /// `jitter` lies in `0.0..=1.0`: 0 gives half of the full delay, 1 all of it, so that those who

@@ -52,6 +52,17 @@ impl From<JobId> for String {
 ///
 /// The order is part of the identity: a job type states its fields in one place, always alike.
 /// A window's job has its `window_generation` among them; `redrive_generation` never is.
+///
+/// ```
+/// use domain::Identity;
+///
+/// let identity = Identity::new("receipt").text("order_id", "A-17");
+/// assert_eq!(identity.canonical_json(), r#"{"job_type":"receipt","order_id":"A-17"}"#);
+/// assert_eq!(
+///     identity.job_id().as_str(),
+///     "66c1d23614b65cefbe5e29c6f72c08aafa012d07f4c652fbefae5b7ba6fd0640"
+/// );
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity(Map<String, Value>);
 

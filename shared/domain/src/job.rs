@@ -25,14 +25,35 @@ pub enum Transition {
     Claim,
     /// Its holder commits its effects.
     Complete,
-    /// Its holder failed in a way that may pass, or never started.
+    /// Its holder failed in a way that may pass.
     Retry,
+    /// Its holder never started the work.
+    Release,
     /// Its message reached the dead-letter queue; it waits for a new one.
     Return,
     /// It is given up for a [`DeadReason`].
     Bury,
+    /// It was silent for too long: its message is sent once more. Nothing else changes.
+    Ring,
     /// An operator wants it to run again.
     Redrive,
+    /// An operator accepts that it is dead.
+    Dismiss,
+}
+
+impl Transition {
+    /// Every transition, in the order of a job's life.
+    pub const ALL: [Self; 9] = [
+        Self::Claim,
+        Self::Complete,
+        Self::Retry,
+        Self::Release,
+        Self::Return,
+        Self::Bury,
+        Self::Ring,
+        Self::Redrive,
+        Self::Dismiss,
+    ];
 }
 
 /// A move the table of [`JobStatus::after`] does not list.
@@ -51,19 +72,22 @@ impl JobStatus {
 
     /// The state that follows `self` after `transition`. This table is the specification.
     ///
-    /// That a claimed job is only claimed or returned after its lease, and a retried one claimed when it
-    /// is due, is for the SQL to see.
+    /// That a claimed job is only claimed, returned or rung for after its lease, and a retried one claimed
+    /// when it is due, is for the SQL to see; so is who may bury a job that is held.
     ///
     /// # Errors
     ///
     /// [`IllegalMove`] for every pair that is not listed.
     pub fn after(self, transition: Transition) -> Result<Self, IllegalMove> {
-        use Transition::{Bury, Claim, Complete, Redrive, Retry, Return};
+        use Transition::{Bury, Claim, Complete, Dismiss, Redrive, Release, Retry, Return, Ring};
         match (self, transition) {
             (Self::Pending | Self::Claimed | Self::Retry, Claim) => Ok(Self::Claimed),
             (Self::Claimed, Complete) => Ok(Self::Succeeded),
-            (Self::Claimed, Retry) | (Self::Pending | Self::Claimed | Self::Retry, Return) => Ok(Self::Retry),
-            (Self::Pending | Self::Claimed | Self::Retry, Bury) => Ok(Self::Dead),
+            (Self::Claimed, Retry | Release) | (Self::Pending | Self::Claimed | Self::Retry, Return) => {
+                Ok(Self::Retry)
+            }
+            (Self::Pending | Self::Claimed | Self::Retry, Bury) | (Self::Dead, Dismiss) => Ok(Self::Dead),
+            (Self::Pending | Self::Claimed | Self::Retry, Ring) => Ok(self),
             (Self::Dead, Redrive) => Ok(Self::Pending),
             (from, transition) => Err(IllegalMove { from, transition }),
         }
@@ -154,21 +178,22 @@ mod tests {
     }
 
     #[test]
-    fn only_a_redrive_leaves_a_terminal_state_and_only_from_dead() {
-        use Transition::{Bury, Claim, Complete, Redrive, Retry, Return};
+    fn only_an_operator_moves_a_terminal_job_and_only_a_dead_one() {
         for from in JobStatus::ALL.into_iter().filter(|status| status.is_terminal()) {
-            for transition in [Claim, Complete, Retry, Return, Bury, Redrive] {
-                let legal = from == JobStatus::Dead && transition == Redrive;
+            for transition in Transition::ALL {
+                let by_operator = matches!(transition, Transition::Redrive | Transition::Dismiss);
+                let legal = from == JobStatus::Dead && by_operator;
                 assert_eq!(from.after(transition).is_ok(), legal, "{from} {transition:?}");
             }
         }
     }
 
     #[test]
-    fn only_a_claimed_job_completes_or_is_retried() {
+    fn only_a_claimed_job_is_completed_retried_or_released() {
         for from in JobStatus::ALL.into_iter().filter(|status| *status != JobStatus::Claimed) {
-            assert!(from.after(Transition::Complete).is_err());
-            assert!(from.after(Transition::Retry).is_err());
+            for transition in [Transition::Complete, Transition::Retry, Transition::Release] {
+                assert!(from.after(transition).is_err(), "{from} {transition:?}");
+            }
         }
     }
 }

@@ -15,10 +15,12 @@ pub mod answer;
 pub mod backoff;
 pub mod identity;
 pub mod job;
+pub mod job_type;
 pub mod message;
 
 pub use answer::{Answer, Disposition};
 pub use backoff::Backoff;
 pub use identity::{EventId, Identity, JobId, event_id};
 pub use job::{DeadReason, JobStatus, Transition};
+pub use job_type::JobType;
 pub use message::Message;

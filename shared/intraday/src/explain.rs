@@ -6,42 +6,31 @@
 
 use std::sync::Arc;
 
-use domain::{Backoff, DeadReason};
-use runtime::consumer::{Failure, Handler};
+use domain::JobType;
+use runtime::consumer::{Failure, Handler, Job};
 use sqlx::PgConnection;
-use store::claim::ClaimedJob;
 use tracing::info;
 
 use crate::config::Config;
 use crate::explanation::{Subject, compose, gather};
-
-/// The destination, and the type, of these jobs.
-pub const DESTINATION: &str = "explain";
+use crate::job_types::EXPLAIN;
 
 /// The last attempt that waits for news: with the default back-off, half a minute after the first.
 const WAITING_ATTEMPTS: i32 = 4;
 
-/// Why an explain job can never be done.
+/// An explain job that can never be done.
 #[derive(Debug, thiserror::Error)]
-enum Impossible {
-    #[error("the payload names no trigger")]
-    Payload(#[source] serde_json::Error),
-    #[error("the dataset {0} is not in the configuration")]
-    UnknownDataset(String),
-}
+#[error("the dataset {0} is not in the configuration")]
+struct UnknownDataset(String);
 
 /// It is too early to say that there was no news.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} fresh text(s) that may explain the move are not read yet")]
 struct NewsPending(i64);
 
-impl From<Impossible> for Failure {
-    fn from(error: Impossible) -> Self {
-        let reason = DeadReason::Handler(match error {
-            Impossible::Payload(_) => "BAD_PAYLOAD",
-            Impossible::UnknownDataset(_) => "UNKNOWN_DATASET",
-        });
-        Self::Permanent { reason, source: Box::new(error) }
+impl From<UnknownDataset> for Failure {
+    fn from(error: UnknownDataset) -> Self {
+        Self::permanent("UNKNOWN_DATASET", error)
     }
 }
 
@@ -60,30 +49,27 @@ impl ExplainHandler {
 }
 
 impl Handler for ExplainHandler {
-    type Prepared = Subject;
+    type Payload = Subject;
+    type Prepared = ();
 
-    fn destination(&self) -> &str {
-        DESTINATION
+    fn job_type(&self) -> JobType {
+        self.config.limits(EXPLAIN)
     }
 
-    fn backoff(&self) -> Backoff {
-        self.config.destination(DESTINATION).backoff
+    async fn prepare(&self, _: &Job<Subject>) -> Result<(), Failure> {
+        Ok(())
     }
 
-    async fn prepare(&self, job: &ClaimedJob) -> Result<Subject, Failure> {
-        let subject = serde_json::from_value(job.payload.clone());
-        Ok(subject.map_err(Impossible::Payload)?)
-    }
-
-    async fn apply(&self, tx: &mut PgConnection, job: &ClaimedJob, subject: Subject) -> Result<(), Failure> {
+    async fn apply(&self, tx: &mut PgConnection, job: &Job<Subject>, (): ()) -> Result<(), Failure> {
+        let subject = &job.payload;
         let dataset = self.config.dataset(&subject.dataset);
-        let dataset = dataset.ok_or_else(|| Impossible::UnknownDataset(subject.dataset.clone()))?;
-        let trigger = gather::lock(tx, &subject).await?.ok_or(Failure::Stale)?;
+        let dataset = dataset.ok_or_else(|| UnknownDataset(subject.dataset.clone()))?;
+        let trigger = gather::lock(tx, subject).await?.ok_or(Failure::Stale)?;
         if may_wait(job) {
-            wait_for_news(tx, &subject).await?;
+            wait_for_news(tx, subject).await?;
         }
 
-        let evidence = gather::evidence(tx, &subject, trigger, dataset.thresholds.of(subject.rule)).await?;
+        let evidence = gather::evidence(tx, subject, trigger, dataset.thresholds.of(subject.rule)).await?;
         let verdict = compose::verdict(&evidence);
         let written = gather::write(tx, &evidence, verdict, &compose::text(&evidence, dataset.zone)).await?;
         info!(verdict = verdict.as_str(), written, "the trigger is explained");
@@ -92,8 +78,8 @@ impl Handler for ExplainHandler {
 }
 
 /// The last allowed attempt never waits: what is known by then is explained.
-fn may_wait(job: &ClaimedJob) -> bool {
-    job.claim.attempt_count() <= WAITING_ATTEMPTS.min(job.max_attempts - 1)
+fn may_wait(job: &Job<Subject>) -> bool {
+    job.attempt() <= WAITING_ATTEMPTS && !job.is_last_attempt()
 }
 
 async fn wait_for_news(tx: &mut PgConnection, subject: &Subject) -> Result<(), Failure> {

@@ -14,8 +14,11 @@ pub mod extraction;
 pub mod feeds;
 #[cfg(test)]
 mod fixture;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod input_fault;
 pub mod instant;
+pub mod job_types;
 pub mod news;
 pub mod news_revision;
 pub mod price;

@@ -6,21 +6,19 @@
 
 use std::sync::Arc;
 
-use domain::{Backoff, DeadReason};
-use runtime::consumer::{Failure, Handler};
+use domain::JobType;
+use runtime::consumer::{Failure, Handler, Job};
+use serde::Deserialize;
 use sqlx::PgConnection;
-use store::claim::ClaimedJob;
 use store::enqueue::{self, Enqueued, NewJob};
 use store::window::WindowRef;
 use tracing::info;
 
 use crate::config::{Config, Dataset};
 use crate::explanation::Subject;
+use crate::job_types::{EXPLAIN, PRICE};
 use crate::triggers::changes::{self, Change};
 use crate::triggers::{Cause, Key, rows, writes};
-
-/// The destination, and the type, of these jobs.
-pub const DESTINATION: &str = "price";
 
 /// Why a price job can never be done.
 #[derive(Debug, thiserror::Error)]
@@ -35,12 +33,12 @@ enum Impossible {
 
 impl From<Impossible> for Failure {
     fn from(error: Impossible) -> Self {
-        let reason = DeadReason::Handler(match error {
+        let word = match error {
             Impossible::NoWindow => "NO_WINDOW",
             Impossible::UnknownDataset(_) => "UNKNOWN_DATASET",
             Impossible::Conflict => "JOB_CONFLICT",
-        });
-        Self::Permanent { reason, source: Box::new(error) }
+        };
+        Self::permanent(word, error)
     }
 }
 
@@ -48,6 +46,13 @@ impl From<writes::Error> for Failure {
     fn from(error: writes::Error) -> Self {
         Self::Transient(Box::new(error))
     }
+}
+
+/// The payload of a price job. What it is about is the window it is tied to.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Minute {
+    /// The dataset.
+    pub dataset: String,
 }
 
 /// Computes triggers.
@@ -68,30 +73,26 @@ impl PriceHandler {
     }
 
     /// The explain job of a trigger that was written.
-    fn explain(&self, job: &ClaimedJob, window: &WindowRef, key: &Key, revision: i32) -> NewJob {
+    fn explain(&self, job: &Job<Minute>, window: &WindowRef, key: &Key, revision: i32) -> NewJob {
         let subject = Subject::new(&window.dataset, key, revision);
-        let limits = self.config.destination(crate::explain::DESTINATION);
-        subject.job(window, &limits, job.trace_header.clone())
+        subject.job(window, &self.config.limits(EXPLAIN), job.trace_header().map(str::to_owned))
     }
 }
 
 impl Handler for PriceHandler {
+    type Payload = Minute;
     type Prepared = ();
 
-    fn destination(&self) -> &str {
-        DESTINATION
+    fn job_type(&self) -> JobType {
+        self.config.limits(PRICE)
     }
 
-    fn backoff(&self) -> Backoff {
-        self.config.destination(DESTINATION).backoff
-    }
-
-    async fn prepare(&self, _: &ClaimedJob) -> Result<(), Failure> {
+    async fn prepare(&self, _: &Job<Minute>) -> Result<(), Failure> {
         Ok(())
     }
 
-    async fn apply(&self, tx: &mut PgConnection, job: &ClaimedJob, (): ()) -> Result<(), Failure> {
-        let window = job.window.as_ref().ok_or(Impossible::NoWindow)?;
+    async fn apply(&self, tx: &mut PgConnection, job: &Job<Minute>, (): ()) -> Result<(), Failure> {
+        let window = job.window().ok_or(Impossible::NoWindow)?;
         let dataset = self.dataset(&window.dataset)?;
         let cause = Cause { window_start: window.start, generation: window.generation };
 

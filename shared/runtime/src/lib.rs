@@ -8,10 +8,13 @@ pub mod artifacts;
 pub mod aws;
 pub mod consumer;
 pub mod dead_letter;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod janitor;
 pub mod operator;
 pub mod reconciler;
 pub mod relay;
+pub mod serve;
 pub mod settings;
 pub mod sweeper;
 pub mod telemetry;

@@ -37,8 +37,8 @@ pub struct Database {
 pub struct ConsumerSettings {
     /// Where the jobs are.
     pub database: Database,
-    /// `ARTIFACT_BUCKET`.
-    pub artifact_bucket: String,
+    /// `ARTIFACT_BUCKET`: where the artifacts of its jobs are; `None` if they have none.
+    pub artifact_bucket: Option<String>,
     /// `TAILCAR_CONFIG`: where the pipeline's own configuration is; `None` for the bundled one.
     pub config: Option<String>,
     /// `QUEUE_URL`: where its messages come from.
@@ -51,14 +51,12 @@ pub struct ConsumerSettings {
     pub prepare_width: usize,
 }
 
-/// What the relay needs before it knows its destinations; its pace is in
+/// What the relay needs beside its pace, which is in
 /// [`relay::Settings`](crate::relay::Settings).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelaySettings {
     /// Where the events are.
     pub database: Database,
-    /// `TAILCAR_CONFIG`: where the pipeline's own configuration is; `None` for the bundled one.
-    pub config: Option<String>,
     /// `FUNCTION_TIMEOUT_SECONDS`, as the function is configured.
     pub function_timeout: Duration,
 }
@@ -102,7 +100,7 @@ impl ConsumerSettings {
     fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Faults> {
         let mut reader = Reader::new(lookup);
         let database = reader.database();
-        let artifact_bucket = reader.text("ARTIFACT_BUCKET");
+        let artifact_bucket = reader.optional("ARTIFACT_BUCKET");
         let config = reader.optional("TAILCAR_CONFIG");
         let queue_url = reader.text("QUEUE_URL");
         let function_timeout = reader.timeout();
@@ -112,7 +110,7 @@ impl ConsumerSettings {
         let settings = || {
             Some(Self {
                 database: database?,
-                artifact_bucket: artifact_bucket?,
+                artifact_bucket,
                 config,
                 queue_url: queue_url?,
                 function_timeout: function_timeout?,
@@ -137,9 +135,8 @@ impl RelaySettings {
     fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, Faults> {
         let mut reader = Reader::new(lookup);
         let database = reader.database();
-        let config = reader.optional("TAILCAR_CONFIG");
         let function_timeout = reader.timeout();
-        let settings = || Some(Self { database: database?, config, function_timeout: function_timeout? });
+        let settings = || Some(Self { database: database?, function_timeout: function_timeout? });
         reader.finish(settings())
     }
 }

@@ -5,12 +5,14 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Once;
 
-/// Starts logging. The first line of every `main`.
+/// Starts logging. The first line of every `main`; calling it again does nothing.
 ///
 /// Honours `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL`, and `RUST_LOG` where they are not set.
 pub fn init() {
-    lambda_runtime::tracing::init_default_subscriber();
+    static STARTED: Once = Once::new();
+    STARTED.call_once(lambda_runtime::tracing::init_default_subscriber);
 }
 
 /// Logs why an invocation fails and makes it the invocation's answer, with its whole chain in both.

@@ -3,12 +3,15 @@
 //! Enqueuing the same job again is a silent no-op; the event is inserted only for job rows that were
 //! really inserted. Enqueue a job only when its subject's own row was inserted or changed in the same
 //! transaction: otherwise a job whose row retention has removed would be born again.
+//!
+//! Writers in other languages call the SQL function `tailcar_enqueue` (`migrations/0005_enqueue.sql`),
+//! which follows the same rules; a test holds the two together.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use domain::{Identity, JobId, Message, event_id};
+use domain::{Identity, JobId, JobType, Message, event_id};
 use fault::FaultPoint;
 use serde_json::Value;
 use sqlx::PgConnection;
@@ -41,6 +44,46 @@ pub struct NewJob {
     pub ordering_key: Option<String>,
     /// The trace that caused it, as `AWSTraceHeader`.
     pub trace_header: Option<String>,
+}
+
+impl NewJob {
+    /// A job of `job_type`, tied to no window, with the attempts, age and destination of its type.
+    ///
+    /// `payload` holds references, and whatever the identity names; it is what the handler reads.
+    ///
+    /// ```
+    /// use domain::JobType;
+    /// use serde_json::json;
+    /// use store::enqueue::NewJob;
+    ///
+    /// const RECEIPT: JobType = JobType::new("receipt").sent_to("receipts").tried(5);
+    ///
+    /// let order_id = "A-17";
+    /// let job = NewJob::new(&RECEIPT, RECEIPT.identity().text("order_id", order_id), json!({ "order_id": order_id }));
+    ///
+    /// assert_eq!((job.destination.as_str(), job.max_attempts), ("receipts", 5));
+    /// ```
+    #[must_use]
+    pub fn new(job_type: &JobType, identity: Identity, payload: Value) -> Self {
+        Self {
+            identity,
+            job_type: job_type.name.to_owned(),
+            destination: job_type.destination.to_owned(),
+            payload,
+            artifact_key: None,
+            window: None,
+            max_attempts: job_type.max_attempts,
+            max_age: job_type.max_age,
+            ordering_key: None,
+            trace_header: None,
+        }
+    }
+
+    /// The id it will have.
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        self.identity.job_id()
+    }
 }
 
 /// What came of enqueuing one job.
@@ -81,6 +124,47 @@ pub async fn enqueue(tx: &mut PgConnection, jobs: &[NewJob]) -> Result<Vec<Enque
         }
     }
     Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// Enqueues one job: [`enqueue`] for a writer that has no more than that.
+///
+/// It is the call for every Rust service that writes to this database, inside whatever transaction its
+/// own rows are written in:
+///
+/// ```
+/// # use domain::JobType;
+/// # use serde_json::json;
+/// use sqlx::PgPool;
+/// use store::enqueue::{Enqueued, NewJob, enqueue_one};
+/// # const RECEIPT: JobType = JobType::new("receipt");
+///
+/// async fn place(db: &PgPool, order_id: &str) -> Result<(), store::Error> {
+///     let mut tx = db.begin().await?;
+///     sqlx::query("insert into purchase (order_id) values ($1)").bind(order_id).execute(&mut *tx).await?;
+///     let job = NewJob::new(&RECEIPT, RECEIPT.identity().text("order_id", order_id), json!({ "order_id": order_id }));
+///     let outcome = enqueue_one(&mut tx, &job).await?;
+///     assert_ne!(outcome, Enqueued::Conflict, "one identity, two contents");
+///     tx.commit().await?;
+///     Ok(())
+/// }
+///
+/// # #[tokio::main]
+/// # async fn main() {
+/// # testkit::pools::scratch(async |db| {
+/// #     sqlx::query("create table purchase (order_id text primary key)").execute(&db).await.unwrap();
+/// place(&db, "A-17").await.unwrap();
+/// #     let events: i64 = sqlx::query_scalar("select count(*) from outbox_event").fetch_one(&db).await.unwrap();
+/// #     assert_eq!(events, 1);
+/// # }).await;
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Database`]; roll back.
+pub async fn enqueue_one(tx: &mut PgConnection, job: &NewJob) -> Result<Enqueued, Error> {
+    let outcomes = enqueue(tx, std::slice::from_ref(job)).await?;
+    outcomes.first().copied().ok_or(Error::Database(sqlx::Error::RowNotFound))
 }
 
 /// What is compared to tell a known job from a conflict, by column, as `unnest` takes it.

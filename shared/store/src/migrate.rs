@@ -10,8 +10,10 @@ use sqlx::{Connection, PgConnection, PgPool};
 
 use crate::Error;
 
-/// Where sqlx keeps its record.
+/// Where sqlx keeps its record of the protocol's migrations.
 const RECORD: &str = "_sqlx_migrations";
+/// Where it keeps that of a pipeline's own: apart, so that the numbers of the two never meet.
+const OWN_RECORD: &str = "_own_migrations";
 
 /// Applies what is missing and says what that was, oldest first, as `number description`.
 ///
@@ -20,21 +22,41 @@ const RECORD: &str = "_sqlx_migrations";
 /// [`Error::Migration`]: an edited or a failing migration; each one runs in a transaction of its own,
 /// so those before it stay applied. [`Error::Database`] when there is no connection.
 pub async fn migrate(db: &PgPool) -> Result<Vec<String>, Error> {
-    let mut migrator = sqlx::migrate!("../../migrations");
+    run(db, sqlx::migrate!("../../migrations"), RECORD).await
+}
+
+/// Applies what is missing of `own`, the migrations of a pipeline that stands on this one's tables.
+///
+/// After [`migrate`], so that they may refer to the protocol's tables. They may have any numbers, but a
+/// database has one such set: as it has one relay, it has one pipeline.
+///
+/// # Errors
+///
+/// As [`migrate`].
+pub async fn migrate_own(db: &PgPool, own: &Migrator) -> Result<Vec<String>, Error> {
+    run(db, Migrator::with_migrations(own.iter().cloned().collect()), OWN_RECORD).await
+}
+
+async fn run(db: &PgPool, mut migrator: Migrator, record: &'static str) -> Result<Vec<String>, Error> {
     migrator.set_ignore_missing(true);
+    migrator.dangerous_set_table_name(record);
     // Out of the pool, and closed at the end: that gives back the session's lock whatever happened.
     let mut connection = db.acquire().await?.detach();
-    let applied = apply(&mut connection, &migrator).await;
+    let applied = apply(&mut connection, &migrator, record).await;
     connection.close().await?;
     applied.map_err(Error::Migration)
 }
 
-async fn apply(connection: &mut PgConnection, migrator: &Migrator) -> Result<Vec<String>, MigrateError> {
+async fn apply(
+    connection: &mut PgConnection,
+    migrator: &Migrator,
+    record: &str,
+) -> Result<Vec<String>, MigrateError> {
     // An index over a big table takes longer than any statement of a function may.
     sqlx::query!("-- migrate\nset statement_timeout = 0").execute(&mut *connection).await?;
     connection.lock().await?;
-    connection.ensure_migrations_table(RECORD).await?;
-    let before = connection.list_applied_migrations(RECORD).await?;
+    connection.ensure_migrations_table(record).await?;
+    let before = connection.list_applied_migrations(record).await?;
     migrator.run_direct(None, &mut *connection, false).await?;
 
     let is_new = |version| before.iter().all(|applied| applied.version != version);

@@ -9,6 +9,7 @@ use sqlx::PgPool;
 use store::claim::{Asked, ClaimedJob, claim_suspect};
 use store::enqueue::{NewJob, enqueue};
 use store::job::{self, Moved, Retried};
+use store::operator_action::{Order, Selection};
 
 /// The destination, and the type, of the jobs made here.
 pub const DESTINATION: &str = "news";
@@ -108,16 +109,13 @@ pub async fn age(db: &PgPool, id: &JobId) {
     run(db, "update job set enqueued_at = enqueued_at - interval '1 hour' where job_id = $1", id).await;
 }
 
-/// Brings a DEAD job back as an operator's redrive does: a new generation, attempts from zero.
+/// Brings a DEAD job back as an operator does: a new generation, attempts from zero, a fresh event.
 pub async fn redrive(db: &PgPool, id: &JobId) {
-    run(
-        db,
-        "update job set status = 'PENDING', dead_reason = null, finished_at = null, attempt_count = 0,
-                redrive_generation = redrive_generation + 1, enqueued_at = now()
-          where job_id = $1 and status = 'DEAD'",
-        id,
-    )
-    .await;
+    let selection = Selection::Ids(vec![id.clone()]);
+    let order = Order { selection, dry_run: false, who: "ada".to_owned(), why: "a test".to_owned() };
+    let report = store::redrive::redrive(db, &order, None).await.unwrap();
+    let outcome = &report.outcomes[0].1;
+    assert!(matches!(outcome, store::redrive::Outcome::Redriven { .. }), "{id}: {outcome:?}");
 }
 
 async fn run(db: &PgPool, statement: &'static str, id: &JobId) {

@@ -7,13 +7,17 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a fixture that fails is a failed test")]
 
 pub mod bucket;
+pub mod damage;
+pub mod handler;
 pub mod inbox;
 pub mod jobs;
 pub mod outbox;
 pub mod pools;
 pub mod queues;
+pub mod template;
 pub mod windows;
 
 pub use bucket::TwinBucket;
+pub use handler::HandlerKit;
 pub use inbox::Inbox;
 pub use queues::{Fault, Health, Queues};

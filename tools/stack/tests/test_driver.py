@@ -59,6 +59,12 @@ class Statements(unittest.TestCase):
         self.assertEqual((untouched.stat().st_mtime, edited.stat().st_mtime), (1, 2))
 
 
+def _variable(pid):
+    """The variable that tells a sleeper, once it has become one."""
+    variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return next((variable for variable in variables if variable.startswith(b"FUNCTION=")), None)
+
+
 class Processes(unittest.TestCase):
     def start(self):
         identity = process.start([sys.executable, "-c", "import time; time.sleep(60)"], os.devnull)
@@ -79,6 +85,20 @@ class Processes(unittest.TestCase):
         process.end({**identity, "started": "another instant"})
 
         self.assertTrue(process.alive(identity))
+
+    def test_only_children_that_have_the_variable_are_killed(self):
+        with tempfile.NamedTemporaryFile("r") as log:
+            sleepers = "FUNCTION=mail sleep 60 & FUNCTION=fax sleep 60 & echo $$ $!; wait"
+            parent = process.start(["sh", "-c", sleepers], log.name)
+            self.addCleanup(process.end, parent)
+            process.wait_until(lambda: Path(log.name).read_text().strip(), parent, log.name, "sh")
+            shell, fax = map(int, Path(log.name).read_text().split())
+            process.wait_until(lambda: _variable(fax) == b"FUNCTION=fax", parent, log.name, "sleep")
+
+            self.assertEqual(process.kill_children(shell, "FUNCTION", "mail"), 1)
+            self.assertEqual(process.kill_children(shell, "FUNCTION", "mail"), 0)
+
+            self.assertIsNotNone(process.started_at(fax))
 
     def test_children_of_an_ended_process_end_with_it(self):
         with tempfile.NamedTemporaryFile("r") as log:

@@ -1,40 +1,38 @@
 //! The jobs that collecting makes. Their identities are stated here and nowhere else.
 
-use domain::Identity;
+use domain::{Identity, JobType};
 use serde_json::json;
 use store::enqueue::NewJob;
 use store::window::WindowRef;
 
-use crate::config::Destination;
 use crate::feeds::document::ItemDocument;
 use crate::instant;
+use crate::job_types::{NEWS, PRICE};
 
 /// The job that computes what a window's bars trigger.
-pub(super) fn price(window: WindowRef, destination: Destination, trace: Option<&str>) -> NewJob {
+pub(super) fn price(window: WindowRef, job_type: &JobType, trace: Option<&str>) -> NewJob {
     let start = instant::text(window.start);
     let identity = price_identity(&window);
     let payload = json!({ "dataset": window.dataset, "window_start": start });
-    NewJob { window: Some(window), ..job("price", identity, payload, destination, trace) }
+    NewJob { window: Some(window), ..job(job_type, identity, payload, trace) }
 }
 
 /// The job that reads one revision of a news item.
 pub(super) fn news(
     document: &ItemDocument,
     artifact_key: &str,
-    destination: Destination,
+    job_type: &JobType,
     trace: Option<&str>,
 ) -> NewJob {
     let identity = news_identity(&document.item_id, &document.revision);
     let payload = json!({ "item_id": document.item_id, "revision": document.revision });
-    NewJob {
-        artifact_key: Some(artifact_key.to_owned()),
-        ..job("news", identity, payload, destination, trace)
-    }
+    NewJob { artifact_key: Some(artifact_key.to_owned()), ..job(job_type, identity, payload, trace) }
 }
 
 /// Who the price job of a window is.
 pub(crate) fn price_identity(window: &WindowRef) -> Identity {
-    Identity::new("price")
+    PRICE
+        .identity()
         .text("dataset", &window.dataset)
         .text("window_start", &instant::text(window.start))
         .integer("window_generation", window.generation.into())
@@ -42,28 +40,11 @@ pub(crate) fn price_identity(window: &WindowRef) -> Identity {
 
 /// Who the job of one text of an item is.
 pub(crate) fn news_identity(item_id: &str, revision: &str) -> Identity {
-    Identity::new("news").text("item_id", item_id).text("revision", revision)
+    NEWS.identity().text("item_id", item_id).text("revision", revision)
 }
 
-fn job(
-    job_type: &str,
-    identity: Identity,
-    payload: serde_json::Value,
-    destination: Destination,
-    trace: Option<&str>,
-) -> NewJob {
-    NewJob {
-        identity,
-        job_type: job_type.to_owned(),
-        destination: job_type.to_owned(),
-        payload,
-        artifact_key: None,
-        window: None,
-        max_attempts: destination.max_attempts,
-        max_age: destination.max_age,
-        ordering_key: None,
-        trace_header: trace.map(str::to_owned),
-    }
+fn job(job_type: &JobType, identity: Identity, payload: serde_json::Value, trace: Option<&str>) -> NewJob {
+    NewJob { trace_header: trace.map(str::to_owned), ..NewJob::new(job_type, identity, payload) }
 }
 
 #[cfg(test)]
@@ -75,7 +56,7 @@ mod tests {
         let start = "2018-04-04T13:30:00Z".parse().unwrap();
         let window = WindowRef { dataset: "us8".to_owned(), start, generation: 1 };
 
-        let job = price(window.clone(), Destination::default(), None);
+        let job = price(window.clone(), &PRICE, None);
 
         assert_eq!(
             job.identity.canonical_json(),

@@ -15,6 +15,7 @@ use super::artifacts::ArtifactWriter;
 use super::gather::Sighting;
 use super::{Error, Run, TRIES_MAX, jobs};
 use crate::feeds::document::ItemDocument;
+use crate::job_types::NEWS;
 use crate::news_revision::{self, Key};
 
 const OWNER: &str = "news";
@@ -119,9 +120,8 @@ impl<A: ArtifactWriter> Run<'_, A> {
         if news_revision::insert(tx, &rows).await? < rows.len() {
             return Ok(Committed::Raced);
         }
-        let destination = self.collector.config.destination("news");
-        let job =
-            |(document, key): &(&ItemDocument, &str)| jobs::news(document, key, destination, self.trace);
+        let job_type = self.collector.config.limits(NEWS);
+        let job = |(document, key): &(&ItemDocument, &str)| jobs::news(document, key, &job_type, self.trace);
         enqueue(tx, &rows.iter().map(job).collect::<Vec<_>>()).await?;
         Ok(Committed::Done)
     }

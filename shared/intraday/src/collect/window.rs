@@ -17,6 +17,7 @@ use super::decision::{Decision, Outcome, decide};
 use super::plan::Purpose;
 use super::{Error, Run, TRIES_MAX, jobs};
 use crate::bars::{self, Bar, Minute};
+use crate::job_types::PRICE;
 use crate::{instant, price_bar, trading_session};
 
 /// The version of a window's artifact.
@@ -143,8 +144,8 @@ impl<A: ArtifactWriter> Run<'_, A> {
         price_bar::replace(tx, dataset, content.start, &content.minute).await?;
         if let Some(generation) = self.generation_with_job(content, outcome) {
             let window = WindowRef { dataset: dataset.to_owned(), start: content.start, generation };
-            let destination = self.collector.config.destination("price");
-            enqueue(tx, &[jobs::price(window, destination, self.trace)]).await?;
+            let job_type = self.collector.config.limits(PRICE);
+            enqueue(tx, &[jobs::price(window, &job_type, self.trace)]).await?;
         }
         Ok(outcome)
     }

@@ -14,15 +14,13 @@ use std::time::Duration;
 
 use chrono::{NaiveDate, NaiveTime, Weekday};
 use chrono_tz::Tz;
-use domain::Backoff;
+use domain::{Backoff, JobType};
 use rust_decimal::Decimal;
 use store::dead_letter::Policy;
 use url::Url;
 
+pub use crate::job_types::DESTINATIONS;
 pub use fault::{Fault, Faults};
-
-/// Every destination, and so every job type, of the product.
-pub const DESTINATIONS: [&str; 3] = ["news", "price", "explain"];
 
 /// The configuration of the whole product.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,10 +157,16 @@ impl Config {
         self.datasets.iter().find(|dataset| dataset.name == name)
     }
 
-    /// How jobs of `destination` are tried; the defaults for a name outside [`DESTINATIONS`].
+    /// `job_type` with the attempts, age and back-off that its destination is configured with.
     #[must_use]
-    pub fn destination(&self, destination: &str) -> Destination {
-        self.destinations.get(destination).copied().unwrap_or_default()
+    pub fn limits(&self, job_type: JobType) -> JobType {
+        let configured = self.destinations.get(job_type.destination);
+        configured.map_or(job_type, |Destination { max_attempts, max_age, backoff, .. }| JobType {
+            max_attempts: *max_attempts,
+            max_age: *max_age,
+            backoff: *backoff,
+            ..job_type
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 //! explanation belongs to one revision of its trigger and goes when that is replaced or withdrawn.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use domain::Identity;
+use domain::{Identity, JobType};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::enqueue::NewJob;
@@ -15,8 +15,7 @@ pub mod evidence;
 pub mod gather;
 pub mod market;
 
-use crate::config::Destination;
-use crate::explain::DESTINATION;
+use crate::job_types::EXPLAIN;
 use crate::triggers::{Direction, Key, Rule};
 
 /// One revision of one trigger: what an explain job is about, and its payload.
@@ -52,25 +51,20 @@ impl Subject {
 
     /// The job that explains it, tied to `cause`, the window whose job wrote the trigger.
     #[must_use]
-    pub fn job(&self, cause: &WindowRef, limits: &Destination, trace_header: Option<String>) -> NewJob {
+    pub fn job(&self, cause: &WindowRef, job_type: &JobType, trace_header: Option<String>) -> NewJob {
         NewJob {
-            identity: self.identity(cause),
-            job_type: DESTINATION.to_owned(),
-            destination: DESTINATION.to_owned(),
-            payload: json!(self),
-            artifact_key: None,
             window: Some(cause.clone()),
-            max_attempts: limits.max_attempts,
-            max_age: limits.max_age,
             ordering_key: Some(self.dataset.clone()),
             trace_header,
+            ..NewJob::new(job_type, self.identity(cause), json!(self))
         }
     }
 
     /// Who that job is.
     pub(crate) fn identity(&self, cause: &WindowRef) -> Identity {
         let minute = |instant: DateTime<Utc>| instant.to_rfc3339_opts(SecondsFormat::Secs, true);
-        Identity::new(DESTINATION)
+        EXPLAIN
+            .identity()
             .text("dataset", &self.dataset)
             .text("symbol", &self.symbol)
             .text("rule", self.rule.as_str())

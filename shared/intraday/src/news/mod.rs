@@ -8,12 +8,11 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use domain::{Backoff, DeadReason};
+use domain::{DeadReason, JobType};
 use runtime::artifacts::{Artifacts, GetError};
-use runtime::consumer::{Failure, Handler};
+use runtime::consumer::{Failure, Handler, Job};
 use serde::Deserialize;
 use sqlx::PgConnection;
-use store::claim::ClaimedJob;
 use tracing::info;
 
 mod mentions;
@@ -22,9 +21,7 @@ mod rows;
 use crate::config::Config;
 use crate::extraction::{Extractor, Finding, Reading, segments};
 use crate::feeds::document::{self, ItemDocument};
-
-/// The destination, and the type, of these jobs.
-pub const DESTINATION: &str = "news";
+use crate::job_types::NEWS;
 
 /// Where item documents are read.
 pub trait Documents: Send + Sync {
@@ -45,8 +42,6 @@ impl Documents for Artifacts {
 /// Why a news job can never be done.
 #[derive(Debug, thiserror::Error)]
 enum Impossible {
-    #[error("the payload names no revision of an item")]
-    Payload(#[source] serde_json::Error),
     #[error("the job refers to no document")]
     NoDocument,
     #[error("the document is missing")]
@@ -65,7 +60,7 @@ impl From<Impossible> for Failure {
     fn from(error: Impossible) -> Self {
         let reason = match error {
             Impossible::Missing(_) => DeadReason::ArtifactMissing,
-            Impossible::Payload(_) | Impossible::NoDocument => DeadReason::Handler("BAD_PAYLOAD"),
+            Impossible::NoDocument => DeadReason::Handler("BAD_PAYLOAD"),
             Impossible::Unreadable(_) | Impossible::UnknownVersion(_) => DeadReason::Handler("BAD_DOCUMENT"),
             Impossible::OtherRevision | Impossible::UnknownRevision => {
                 DeadReason::Handler("UNKNOWN_REVISION")
@@ -87,7 +82,6 @@ pub struct RevisionRef {
 /// A revision that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
-    revision: RevisionRef,
     segments: Vec<String>,
     findings: Vec<Finding>,
 }
@@ -122,42 +116,38 @@ impl<D: Documents, E: Extractor> NewsHandler<D, E> {
 }
 
 impl<D: Documents, E: Extractor> Handler for NewsHandler<D, E> {
+    type Payload = RevisionRef;
     type Prepared = Read;
 
-    fn destination(&self) -> &str {
-        DESTINATION
+    fn job_type(&self) -> JobType {
+        self.config.limits(NEWS)
     }
 
-    fn backoff(&self) -> Backoff {
-        self.config.destination(DESTINATION).backoff
-    }
-
-    async fn prepare(&self, job: &ClaimedJob) -> Result<Read, Failure> {
-        let revision: RevisionRef =
-            serde_json::from_value(job.payload.clone()).map_err(Impossible::Payload)?;
-        let key = job.artifact_key.as_deref().ok_or(Impossible::NoDocument)?;
+    async fn prepare(&self, job: &Job<RevisionRef>) -> Result<Read, Failure> {
+        let revision = &job.payload;
+        let key = job.artifact_key().ok_or(Impossible::NoDocument)?;
         let document = self.document(key).await?;
         if (&document.item_id, &document.revision) != (&revision.item_id, &revision.revision) {
             return Err(Impossible::OtherRevision.into());
         }
 
         let segments = segments::split(&document.title, &document.text);
-        let attempt = job.claim.attempt_count();
-        let reading = Reading { job_id: job.claim.job_id(), attempt, segments: &segments };
+        let reading = Reading { job_id: job.id(), attempt: job.attempt(), segments: &segments };
         let findings = self.extractor.extract(reading).await;
         let findings = findings.map_err(|error| Failure::Transient(Box::new(error)))?;
-        Ok(Read { revision, segments, findings })
+        Ok(Read { segments, findings })
     }
 
-    async fn apply(&self, tx: &mut PgConnection, _: &ClaimedJob, read: Read) -> Result<(), Failure> {
-        let collected = rows::collected(tx, &read.revision).await?.ok_or(Impossible::UnknownRevision)?;
-        if rows::insert_segments(tx, &read.revision, &read.segments).await? == rows::Inserted::Known {
+    async fn apply(&self, tx: &mut PgConnection, job: &Job<RevisionRef>, read: Read) -> Result<(), Failure> {
+        let revision = &job.payload;
+        let collected = rows::collected(tx, revision).await?.ok_or(Impossible::UnknownRevision)?;
+        if rows::insert_segments(tx, revision, &read.segments).await? == rows::Inserted::Known {
             info!("the revision was read before");
             return Ok(());
         }
-        rows::insert_findings(tx, &read.revision, &read.findings).await?;
-        let head = rows::move_head(tx, &read.revision, &collected).await?;
-        mentions::count(tx, &read.revision, &collected, &head).await?;
+        rows::insert_findings(tx, revision, &read.findings).await?;
+        let head = rows::move_head(tx, revision, &collected).await?;
+        mentions::count(tx, revision, &collected, &head).await?;
         info!(findings = read.findings.len(), ?head, "the revision is read");
         Ok(())
     }

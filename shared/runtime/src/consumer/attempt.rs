@@ -20,6 +20,7 @@ use tracing::{error, info, warn};
 
 use super::fate::Ended;
 use super::handler::{Failure, Handler};
+use super::job::Job;
 use super::tally::Stage;
 use crate::telemetry::Chain;
 
@@ -35,6 +36,12 @@ pub(crate) struct Outcome {
     pub failed: Option<Stage>,
 }
 
+/// A job whose outside work is done.
+pub(crate) struct Ready<H: Handler> {
+    job: Job<H::Payload>,
+    prepared: H::Prepared,
+}
+
 /// What is needed to work on a claimed job.
 pub(crate) struct Attempt<'a, H> {
     pub db: &'a PgPool,
@@ -42,63 +49,61 @@ pub(crate) struct Attempt<'a, H> {
 }
 
 impl<H: Handler> Attempt<'_, H> {
-    /// The first half: the outside work.
-    pub(crate) async fn prepare(&self, job: &ClaimedJob) -> Result<H::Prepared, Failure> {
-        AssertUnwindSafe(self.handler.prepare(job))
-            .catch_unwind()
-            .await
-            .unwrap_or_else(|panic| Err(panicked(&*panic)))
+    /// The first half: the payload is read, and the outside work done.
+    pub(crate) async fn prepare(&self, claimed: &ClaimedJob) -> Result<Ready<H>, Failure> {
+        let ready = async {
+            let job = Job::read(&self.handler.job_type(), claimed.clone())?;
+            let prepared = self.handler.prepare(&job).await?;
+            Ok(Ready { job, prepared })
+        };
+        AssertUnwindSafe(ready).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
     }
 
     /// The second half: the effects with the job's completion, or whatever the failure calls for.
-    pub(crate) async fn finish(&self, job: &ClaimedJob, prepared: Result<H::Prepared, Failure>) -> Outcome {
-        let prepared = match prepared {
-            Ok(prepared) => prepared,
-            Err(failure) => return self.give_back(&job.claim, Stage::Prepare, failure).await,
+    pub(crate) async fn finish(&self, claim: &Claim, prepared: Result<Ready<H>, Failure>) -> Outcome {
+        let ready = match prepared {
+            Ok(ready) => ready,
+            Err(failure) => return self.give_back(claim, Stage::Prepare, failure).await,
         };
         match self.db.begin().await {
-            Ok(tx) => self.commit_effects(tx, job, prepared).await,
-            Err(error) => self.give_back(&job.claim, Stage::Apply, error.into()).await,
+            Ok(tx) => self.commit_effects(tx, claim, ready).await,
+            Err(error) => self.give_back(claim, Stage::Apply, error.into()).await,
         }
     }
 
     async fn commit_effects(
         &self,
         mut tx: Transaction<'_, Postgres>,
-        job: &ClaimedJob,
-        prepared: H::Prepared,
+        claim: &Claim,
+        ready: Ready<H>,
     ) -> Outcome {
-        if let Err(failure) = self.apply(&mut tx, job, prepared).await {
+        if let Err(failure) = self.apply(&mut tx, ready).await {
             roll_back(tx).await;
-            return self.give_back(&job.claim, Stage::Apply, failure).await;
+            return self.give_back(claim, Stage::Apply, failure).await;
         }
-        match job::complete(&mut *tx, &job.claim).await {
+        match job::complete(&mut *tx, claim).await {
             Ok(Moved::Done) => commit(tx).await,
             Ok(Moved::Lost) => {
                 roll_back(tx).await;
-                lost(&job.claim)
+                lost(claim)
             }
             Err(error) => {
                 roll_back(tx).await;
-                self.give_back(&job.claim, Stage::Complete, error.into()).await
+                self.give_back(claim, Stage::Complete, error.into()).await
             }
         }
     }
 
     /// The effects, under the lock of the job's window: a correction could have been committed since the
     /// claim.
-    async fn apply(
-        &self,
-        tx: &mut PgConnection,
-        job: &ClaimedJob,
-        prepared: H::Prepared,
-    ) -> Result<(), Failure> {
-        if let Some(window) = &job.window
+    async fn apply(&self, tx: &mut PgConnection, ready: Ready<H>) -> Result<(), Failure> {
+        let Ready { job, prepared } = ready;
+        if let Some(window) = job.window()
             && window::lock_current(&mut *tx, window).await? == Lock::Moved
         {
             return Err(Failure::Stale);
         }
-        AssertUnwindSafe(self.handler.apply(tx, job, prepared))
+        AssertUnwindSafe(self.handler.apply(tx, &job, prepared))
             .catch_unwind()
             .await
             .unwrap_or_else(|panic| Err(panicked(&*panic)))
@@ -124,7 +129,7 @@ impl<H: Handler> Attempt<'_, H> {
     ) -> Ended {
         let source = Chain(source).to_string();
         let attempts = u32::try_from(claim.attempt_count()).unwrap_or(1);
-        let delay = self.handler.backoff().delay(attempts, fastrand::f64());
+        let delay = self.handler.job_type().backoff.delay(attempts, fastrand::f64());
         match job::retry(self.db, claim, delay, &source).await {
             Ok(Retried::Waiting { wait }) => {
                 warn!(error = source, ?stage, wait_ms = milliseconds(wait), "the attempt failed");

@@ -12,7 +12,7 @@ use sqlx::PgPool;
 use store::claim::{self, Answered, Asked, ClaimedJob};
 use tracing::{Instrument, warn};
 
-use super::attempt::{Attempt, Outcome};
+use super::attempt::{Attempt, Outcome, Ready};
 use super::batch::{Batch, Won};
 use super::fate::{Ended, Fate};
 use super::handler::{Failure, Handler};
@@ -103,7 +103,7 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
         self.run_suspects(&mut batch, time_left).await;
         self.keep(&mut batch).await;
 
-        batch.tally.log(self.handler.destination(), records.len(), started.elapsed());
+        batch.tally.log(self.handler.job_type().destination, records.len(), started.elapsed());
         if batch.is_unsettled() { Err(Error::NothingSettled) } else { Ok(batch.reply()) }
     }
 
@@ -114,7 +114,7 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
             return Ok(Vec::new());
         }
         let lease = self.lease(time_left);
-        let answers = claim::claim_batch(&self.db, self.handler.destination(), &asked, lease)
+        let answers = claim::claim_batch(&self.db, self.handler.job_type().destination, &asked, lease)
             .await
             .map_err(Error::Claim)?;
         let answered = positions.into_iter().zip(asked).zip(answers);
@@ -166,7 +166,8 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
     }
 
     async fn claim_suspect(&self, asked: &Asked, time_left: TimeLeft) -> Result<Answered, store::Error> {
-        claim::claim_suspect(&self.db, self.handler.destination(), asked, self.lease(time_left)).await
+        claim::claim_suspect(&self.db, self.handler.job_type().destination, asked, self.lease(time_left))
+            .await
     }
 
     /// Longer than this sandbox can work on the job: it never outlives its own deadline.
@@ -175,7 +176,7 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
     }
 
     /// The job's outside work; `None` when it can not be started any more.
-    async fn prepare(&self, job: &ClaimedJob, time_left: TimeLeft) -> Option<Result<H::Prepared, Failure>> {
+    async fn prepare(&self, job: &ClaimedJob, time_left: TimeLeft) -> Option<Result<Ready<H>, Failure>> {
         if time_left.allows(self.limits.start_time_min) {
             Some(self.attempt().prepare(job).await)
         } else {
@@ -183,9 +184,9 @@ impl<H: Handler, Q: Queue> Engine<H, Q> {
         }
     }
 
-    async fn finish(&self, job: &ClaimedJob, prepared: Option<Result<H::Prepared, Failure>>) -> Outcome {
+    async fn finish(&self, job: &ClaimedJob, prepared: Option<Result<Ready<H>, Failure>>) -> Outcome {
         match prepared {
-            Some(prepared) => self.attempt().finish(job, prepared).await,
+            Some(prepared) => self.attempt().finish(&job.claim, prepared).await,
             None => self.attempt().release(&job.claim).await,
         }
     }

@@ -18,6 +18,7 @@ mod batch;
 mod engine;
 mod fate;
 mod handler;
+mod job;
 pub(crate) mod record;
 mod tally;
 pub mod visibility;
@@ -29,6 +30,7 @@ use serde_json::Value;
 
 pub use engine::{Engine, Error, Limits};
 pub use handler::{Failure, Handler};
+pub use job::{Job, Unfit};
 pub use record::EventError;
 pub use visibility::{Change, Queue, Refusal, Sqs};
 

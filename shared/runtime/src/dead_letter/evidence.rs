@@ -12,7 +12,7 @@ pub(super) fn queue_arn(raw: &Value) -> &str {
 
 /// The evidence in the raw record of message `message_id`. Parts of the wrong type are kept as they are
 /// where a column takes them, and left out where none does.
-pub(super) fn evidence(message_id: &str, raw: &Value, why: &Undecided) -> Evidence {
+pub(crate) fn evidence(message_id: &str, raw: &Value, why: &Undecided) -> Evidence {
     let system = raw.get("attributes");
     let receive_count = system.and_then(|system| system.get("ApproximateReceiveCount"));
     let receive_count = receive_count.and_then(Value::as_str).and_then(|count| count.parse().ok());

@@ -13,7 +13,7 @@ use super::{Delivered, Lane};
 
 /// Why a message can be neither run nor deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Undecided {
+pub(crate) struct Undecided {
     /// One word in capitals.
     pub reason: &'static str,
     /// The same for people.

@@ -5,8 +5,8 @@
 //! left in the queue, hidden for hours at a time; nothing undecidable is ever deleted. Jobs are moved
 //! by `store` alone.
 
-mod evidence;
-mod judge;
+pub(crate) mod evidence;
+pub(crate) mod judge;
 mod lanes;
 
 use std::collections::BTreeMap;

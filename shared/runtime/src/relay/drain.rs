@@ -31,7 +31,10 @@ pub(super) const PASS_MAX: Duration = Duration::from_secs(3);
 /// How a pass ended.
 pub(super) enum End {
     /// It moved something, and there may be more.
-    Flowed,
+    Flowed {
+        /// Whether the queue was called: it may also all have been events that can never be sent.
+        called: bool,
+    },
     /// Nothing was due.
     Idle,
     /// It had to stop.
@@ -73,7 +76,7 @@ impl Place {
 /// Moves what is due behind `place`. A lane that was in trouble gets one probe: a single call.
 pub(super) async fn pass<S: Sender>(lane: &Lane<'_, S>, lease: &Lease, place: &mut Place) -> End {
     let probes = lease.failures() > 0;
-    let state = Mutex::new(State { place, found: false, stop: None });
+    let state = Mutex::new(State { place, found: false, called: false, stop: None });
     let in_flight = Semaphore::new(lane.settings.in_flight);
     let pass = Pass { lane, lease, probes, started: Instant::now(), in_flight, state };
     let pass_ref = &pass;
@@ -92,7 +95,7 @@ pub(super) async fn pass<S: Sender>(lane: &Lane<'_, S>, lease: &Lease, place: &m
     }
     match (state.stop, state.found) {
         (Some(stop), _) => End::Stopped(stop),
-        (None, true) => End::Flowed,
+        (None, true) => End::Flowed { called: state.called },
         (None, false) => End::Idle,
     }
 }
@@ -111,6 +114,7 @@ struct Pass<'a, S> {
 struct State<'a> {
     place: &'a mut Place,
     found: bool,
+    called: bool,
     stop: Option<Stop>,
 }
 
@@ -158,19 +162,23 @@ impl<'a, S: Sender> Pass<'a, S> {
         Ok((batch.events, goes_on))
     }
 
-    /// Renews the lease when a third of it is over.
+    /// Renews the lease when a third of it is over: before each read and each call, so that calls which
+    /// are slow to answer do not outlast it.
     async fn keep_lane(&self) -> Result<(), Stop> {
         let lease = self.lane.settings.lease;
-        if self.state().place.renewed_at.elapsed() < lease / 3 {
-            return Ok(());
+        {
+            // Whoever comes next finds it done. Should it fail, the pass stops anyway.
+            let place = &mut *self.state().place;
+            if place.renewed_at.elapsed() < lease / 3 {
+                return Ok(());
+            }
+            place.renewed_at = Instant::now();
         }
-        let renewing_at = Instant::now();
         match lane::renew(self.lane.db, self.lease, lease).await {
-            Ok(Kept::Kept) => self.state().place.renewed_at = renewing_at,
-            Ok(Kept::Lost) => return Err(Stop::Lost),
-            Err(error) => return Err(Stop::Database(error)),
+            Ok(Kept::Kept) => Ok(()),
+            Ok(Kept::Lost) => Err(Stop::Lost),
+            Err(error) => Err(Stop::Database(error)),
         }
-        Ok(())
     }
 
     fn note_read(&self, from: Cursor, to: Cursor, began: Instant, is_empty: bool) {
@@ -212,6 +220,11 @@ impl<'a, S: Sender> Pass<'a, S> {
         let Ok(_permit) = self.in_flight.acquire().await else {
             return Outcome::default();
         };
+        if let Err(stop) = self.keep_lane().await {
+            self.stop(stop);
+            return Outcome::default();
+        }
+        self.state().called = true;
         let mut outcome = call::send(self.lane, call, || self.is_stopped()).await;
         if let Some(trouble) = outcome.trouble.take() {
             self.stop(Stop::Trouble(trouble));

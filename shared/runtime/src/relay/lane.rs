@@ -104,9 +104,10 @@ impl<'a, S: Sender> Lane<'a, S> {
                 rhythm.rescanned(began, place.first_read);
             }
             match end {
-                End::Flowed => {
+                End::Flowed { called } => {
                     rhythm.found();
-                    if lease.failures() > 0 {
+                    // Events given up without a call say nothing about the queue: the probe is still owed.
+                    if called && lease.failures() > 0 {
                         lane::recover(self.db, &mut lease).await?;
                         info!(
                             destination = self.route.destination,

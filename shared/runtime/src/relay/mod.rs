@@ -117,7 +117,9 @@ impl<S: Sender> Relay<S> {
             })
             .collect();
         let burial = outbox::bury(&self.db, &unsendable).await?;
-        tracing::error!(dead = burial.dead, "{} events of unknown destinations are DEAD", burial.dead);
+        if burial.dead > 0 {
+            tracing::error!(dead = burial.dead, "{} events of unknown destinations are DEAD", burial.dead);
+        }
         Ok(burial.dead)
     }
 }

@@ -11,6 +11,9 @@ use url::Url;
 
 use crate::settings::{Faults, Reader, environment};
 
+/// The longest lease of a lane.
+const LEASE_MAX: Duration = Duration::from_mins(1);
+
 /// One destination and its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -87,24 +90,23 @@ impl Settings {
         let send_timeout = reader.seconds_or("RELAY_SEND_TIMEOUT_SECONDS", default.send_timeout);
         let lease = reader.seconds_or("RELAY_LEASE_SECONDS", default.lease);
         let unknown_grace = reader.seconds_or("RELAY_UNKNOWN_GRACE_SECONDS", default.unknown_grace);
-        let settings = || {
-            Some(Self {
-                routes: default.routes,
-                linger: linger?,
-                backoff: Backoff { base: base?, cap: cap? },
-                jitter: jitter?,
-                in_flight: in_flight?,
-                read_events: read_events?,
-                send_timeout: send_timeout?,
-                lease: lease?,
-                unknown_grace: unknown_grace?,
-            })
+        // What can not be read counts as its default, so that the rules are held to the rest at once.
+        let settings = Self {
+            linger: linger.unwrap_or(default.linger),
+            backoff: Backoff {
+                base: base.unwrap_or(default.backoff.base),
+                cap: cap.unwrap_or(default.backoff.cap),
+            },
+            jitter: jitter.unwrap_or(default.jitter),
+            in_flight: in_flight.unwrap_or(default.in_flight),
+            read_events: read_events.unwrap_or(default.read_events),
+            send_timeout: send_timeout.unwrap_or(default.send_timeout),
+            lease: lease.unwrap_or(default.lease),
+            unknown_grace: unknown_grace.unwrap_or(default.unknown_grace),
+            routes: default.routes,
         };
-        let settings = settings();
-        if let Some(settings) = &settings {
-            settings.check(function_timeout, &mut reader);
-        }
-        reader.finish(settings)
+        settings.check(function_timeout, &mut reader);
+        reader.finish(Some(settings))
     }
 
     /// How much of an invocation's time is kept for the last calls and marks.
@@ -121,11 +123,13 @@ impl Settings {
             (!self.backoff.base.is_zero(), "RELAY_BACKOFF_BASE_SECONDS must be above 0"),
             (self.backoff.cap >= self.backoff.base, "RELAY_BACKOFF_CAP_SECONDS must not be below the base"),
             (!self.send_timeout.is_zero(), "RELAY_SEND_TIMEOUT_SECONDS must be above 0"),
-            // A renewal is due after a third of the lease and may have to wait for one call.
+            // A renewal is due after a third of the lease and is looked at before each call.
             (
                 self.lease >= self.send_timeout * 2,
                 "RELAY_LEASE_SECONDS must be twice RELAY_SEND_TIMEOUT_SECONDS",
             ),
+            // A dead holder keeps its lane for that long.
+            (self.lease <= LEASE_MAX, "RELAY_LEASE_SECONDS must be at most 60"),
             (
                 function_timeout > self.margin(),
                 "FUNCTION_TIMEOUT_SECONDS leaves no time for a call and its mark",
@@ -198,7 +202,7 @@ mod tests {
     #[test]
     fn bad_mapping_is_refused_with_every_problem_named_at_once() {
         let urls = r#"{"news":"https://sqs/1/news","price":"https://sqs/1/news","mail":"nonsense","fax":"https://sqs/1/fax","wire":"https://sqs/1/wire.fifo"}"#;
-        let variables = [("QUEUE_URLS", urls), ("RELAY_LINGER_SECONDS", "soon"), ("RELAY_IN_FLIGHT", "some")];
+        let variables = [("QUEUE_URLS", urls), ("RELAY_LINGER_SECONDS", "soon"), ("RELAY_IN_FLIGHT", "0")];
         let Faults(faults) = read(&["news", "price", "explain", "mail", "wire"], &variables).unwrap_err();
         assert_eq!(
             faults,
@@ -209,7 +213,7 @@ mod tests {
                 "the queue of destination wire is a FIFO queue; the relay sends to standard queues",
                 "the queue fax in QUEUE_URLS has no such destination",
                 "RELAY_LINGER_SECONDS is not a number of seconds",
-                "RELAY_IN_FLIGHT is not a whole number that fits",
+                "RELAY_IN_FLIGHT must lie between 1 and 512",
             ]
         );
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::{JobId, JobStatus};
+use serde_json::json;
 use sqlx::PgPool;
 use store::enqueue::NewJob;
 use testkit::Inbox;
@@ -146,4 +147,31 @@ async fn database_that_goes_away_under_every_job_fails_the_whole_invocation(db: 
     let error = bench.engine.consume(event(&[("m", body(&id, 0))]), left).await.unwrap_err();
 
     assert!(matches!(error, runtime::consumer::Error::NothingSettled), "{error:?}");
+}
+
+#[sqlx::test(migrations = "../../migrations")]
+async fn payload_that_can_not_be_read_is_dead_before_the_handler_is_asked(db: PgPool) {
+    let job = NewJob { payload: json!({ "item_id": 7, "revision": "1" }), ..new_job("odd") };
+    let id = queued(&db, &job).await;
+
+    let bench = Bench::new(&db, &[]).await;
+    let kept = bench.consume(&[("odd", body(&id, 0))]).await;
+
+    assert!(kept.is_empty(), "{kept:?}");
+    assert_eq!(dead_reason_of(&db, &id).await.as_deref(), Some("BAD_PAYLOAD"));
+    assert!(bench.prepared().is_empty());
+    let error = row(&db, &id).await["last_error"].as_str().unwrap().to_owned();
+    assert!(error.starts_with("the payload is not what news jobs have: invalid type"), "{error}");
+}
+
+#[sqlx::test(migrations = "../../migrations")]
+async fn job_of_another_type_is_dead_and_says_who_sent_it_here(db: PgPool) {
+    let id = queued(&db, &NewJob { job_type: "fax".to_owned(), ..new_job("strange") }).await;
+
+    let bench = Bench::new(&db, &[]).await;
+    bench.consume(&[("strange", domain::Message::new("fax", id.clone(), 0).to_body())]).await;
+
+    assert_eq!(dead_reason_of(&db, &id).await.as_deref(), Some("UNKNOWN_JOB_TYPE"));
+    let error = row(&db, &id).await["last_error"].clone();
+    assert_eq!(error, "the consumer of news does news jobs, not fax jobs");
 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use domain::{Backoff, DeadReason, JobId};
-use runtime::consumer::{Engine, Failure, Handler, Limits};
+use domain::{Backoff, DeadReason, JobId, JobType};
+use runtime::consumer::{Engine, Failure, Handler, Job, Limits};
 use runtime::time_left::TimeLeft;
+use serde::Deserialize;
 use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
-use store::claim::ClaimedJob;
 use store::window::WindowRef;
 use testkit::Inbox;
 use testkit::jobs::{DESTINATION, claimed, end_lease};
@@ -36,6 +36,14 @@ pub enum Act {
     DatabaseGone,
 }
 
+/// The payload of the jobs that [`testkit::jobs`] makes.
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "it is only read")]
+pub struct Item {
+    item_id: String,
+    revision: String,
+}
+
 /// The handler; a job that is not in the script has its effect and nothing else.
 pub struct Scripted {
     db: PgPool,
@@ -59,18 +67,16 @@ impl Scripted {
 }
 
 impl Handler for Scripted {
+    type Payload = Item;
     type Prepared = i32;
 
-    fn destination(&self) -> &str {
-        DESTINATION
+    fn job_type(&self) -> JobType {
+        let wait = Duration::from_secs(40);
+        JobType::new(DESTINATION).backing_off(Backoff { base: wait, cap: wait })
     }
 
-    fn backoff(&self) -> Backoff {
-        Backoff { base: Duration::from_secs(40), cap: Duration::from_secs(40) }
-    }
-
-    async fn prepare(&self, job: &ClaimedJob) -> Result<i32, Failure> {
-        let id = job.claim.job_id();
+    async fn prepare(&self, job: &Job<Item>) -> Result<i32, Failure> {
+        let id = job.id();
         self.prepared.lock().unwrap().push(id.clone());
         match self.script.get(id) {
             Some(Act::PrepareFails) => return Err(Failure::Transient("no answer".into())),
@@ -89,11 +95,11 @@ impl Handler for Scripted {
             Some(Act::DatabaseGone) => self.db.close().await,
             _ => {}
         }
-        Ok(job.claim.attempt_count())
+        Ok(job.attempt())
     }
 
-    async fn apply(&self, tx: &mut PgConnection, job: &ClaimedJob, attempt: i32) -> Result<(), Failure> {
-        let id = job.claim.job_id();
+    async fn apply(&self, tx: &mut PgConnection, job: &Job<Item>, attempt: i32) -> Result<(), Failure> {
+        let id = job.id();
         sqlx::query("insert into effect (job_id, attempt) values ($1, $2)")
             .bind(id.as_str())
             .bind(attempt)

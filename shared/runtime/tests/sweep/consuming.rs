@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use domain::JobStatus;
-use runtime::consumer::{Engine, Failure, Handler, Limits};
+use domain::{JobStatus, JobType};
+use runtime::consumer::{Engine, Failure, Handler, Job, Limits};
 use runtime::time_left::TimeLeft;
+use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
 use store::artifact::{NewArtifact, refer};
-use store::claim::ClaimedJob;
 use testkit::inbox::{body, event, kept};
 use testkit::jobs::{DESTINATION, queued_job, state_of};
 use testkit::windows::digest;
@@ -24,13 +24,14 @@ struct Late {
 }
 
 impl Handler for Late {
+    type Payload = Value;
     type Prepared = String;
 
-    fn destination(&self) -> &str {
-        DESTINATION
+    fn job_type(&self) -> JobType {
+        JobType::new(DESTINATION)
     }
 
-    async fn prepare(&self, _: &ClaimedJob) -> Result<String, Failure> {
+    async fn prepare(&self, _: &Job<Value>) -> Result<String, Failure> {
         let attempt = self.prepared.fetch_add(1, Ordering::Relaxed);
         let key = key(&format!("written-{attempt}"), OLD);
         self.bucket.put(&key, b"x", OLD);
@@ -40,7 +41,7 @@ impl Handler for Late {
         Ok(key)
     }
 
-    async fn apply(&self, tx: &mut PgConnection, _: &ClaimedJob, key: String) -> Result<(), Failure> {
+    async fn apply(&self, tx: &mut PgConnection, _: &Job<Value>, key: String) -> Result<(), Failure> {
         let new = NewArtifact { key: &key, sha256: &digest('a'), size_bytes: 1, owner: "test" };
         Ok(refer(tx, &[new]).await?)
     }

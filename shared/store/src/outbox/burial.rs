@@ -150,7 +150,7 @@ pub async fn find_unroutable(
              where named.destination is not null
         )
         select event.event_id, event.ring, event.destination
-          from (select destination from named where destination <> all ($1::text[]) limit 1000) as unknown
+          from (select destination from named where destination <> all ($1::text[]) order by destination limit 1000) as unknown
          cross join lateral (
                select event_id, ring, outbox_event.destination, next_attempt_at, sequence
                  from outbox_event

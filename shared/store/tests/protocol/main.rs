@@ -5,7 +5,9 @@
 mod artifacts;
 mod claim_answers;
 mod enqueuing;
+mod enqueuing_by_sql;
 mod migrations;
+mod other_transitions;
 mod rivals;
 mod schema;
 mod transitions;

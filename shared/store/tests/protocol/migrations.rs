@@ -1,8 +1,9 @@
 //! Migrations: each once, in order, and never a changed one.
 
-use sqlx::PgPool;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::{PgPool, SqlSafeStr};
 use store::Error;
-use store::migrate::migrate;
+use store::migrate::{migrate, migrate_own};
 
 #[sqlx::test(migrations = false)]
 async fn empty_database_gets_every_migration_once(db: PgPool) {
@@ -46,5 +47,17 @@ async fn migration_of_a_newer_release_is_passed_over(db: PgPool) {
     .await
     .unwrap();
 
+    assert_eq!(migrate(&db).await.unwrap(), Vec::<String>::new());
+}
+
+#[sqlx::test(migrations = false)]
+async fn own_migrations_may_have_any_number_and_refer_to_the_tables_of_the_protocol(db: PgPool) {
+    let statement = "create table receipt (job_id text not null references job (job_id))".into_sql_str();
+    let first = Migration::new(1, "receipts".into(), MigrationType::Simple, statement, false);
+    let own = Migrator::with_migrations(vec![first]);
+    migrate(&db).await.unwrap();
+
+    assert_eq!(migrate_own(&db, &own).await.unwrap(), ["0001 receipts"]);
+    assert_eq!(migrate_own(&db, &own).await.unwrap(), Vec::<String>::new());
     assert_eq!(migrate(&db).await.unwrap(), Vec::<String>::new());
 }

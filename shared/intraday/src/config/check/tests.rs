@@ -23,7 +23,7 @@ fn bundled_file_has_no_fault() {
     assert_eq!(symbols, ["AAPL", "AMD", "AMZN", "INTC", "MSFT", "NVDA", "SNAP", "TSLA"]);
     assert_eq!(us8.thresholds.thirty_minutes, Decimal::new(1, 2));
     assert_eq!(us8.thresholds.session_open, Decimal::new(4, 2));
-    assert_eq!(config.destination("price"), Destination::default());
+    assert_eq!(config.destinations["price"], Destination::default());
     assert_eq!(config.extraction, Extraction::default());
 }
 
@@ -119,8 +119,8 @@ fn dead_letter_policy_is_return_or_dead() {
         BUNDLED.replacen("[destinations.news]", "[destinations.news]\ndead_letter_policy = \"dead\"", 1);
     let config = Config::load(&dead).unwrap();
 
-    assert_eq!(config.destination("news").dead_letter_policy, Policy::Dead);
-    assert_eq!(config.destination("price").dead_letter_policy, Policy::Return);
+    assert_eq!(config.destinations["news"].dead_letter_policy, Policy::Dead);
+    assert_eq!(config.destinations["price"].dead_letter_policy, Policy::Return);
     assert_eq!(
         faults_with("[destinations.news]", "[destinations.news]\ndead_letter_policy = \"drop\""),
         ["destinations.news.dead_letter_policy: \"drop\" is not \"return\" or \"dead\""]

@@ -1,177 +1,24 @@
-//! How each component is brought to pass its points.
+//! How each component is brought to pass its points, and what is done to it there.
 
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use system_tests::Result;
-use system_tests::crew::{Consumers, Crew, STEP};
+use system_tests::crew::{Crew, STEP};
 use system_tests::market::Market;
 use system_tests::proxy::Proxy;
 use system_tests::sandbox::{Invoked, Sandbox, is_137};
+use system_tests::sqs_proxy::{SqsProxy, Weather};
 use system_tests::subject;
 use system_tests::world::{Environment, FUNCTION_TIMEOUT, World, timeout_of};
+
+use super::case::{Case, Source};
 
 /// How long a thawed component has to answer.
 const THAW_MAX: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// Too little to start a handler in.
 const NO_TIME: std::time::Duration = std::time::Duration::from_millis(400);
-
-/// A component in a situation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Case {
-    Producer,
-    ProducerAgain,
-    Relay,
-    RelayShutOut,
-    RelayRecovering,
-    RelayLingering,
-    RelayInTrouble,
-    RelayWithBadEvents,
-    Consumer,
-    ConsumerOfSuspects,
-    ConsumerOutOfTime,
-    Collector,
-    CollectorCorrecting,
-    News,
-    NewsRevised,
-    Price,
-    PriceReplacing,
-    PriceWithdrawing,
-    Explain,
-    DeadLetter,
-    Reconciler,
-    Redrive,
-    Dismiss,
-}
-
-impl Case {
-    pub const ALL: [Self; 23] = [
-        Self::Producer,
-        Self::ProducerAgain,
-        Self::Relay,
-        Self::RelayShutOut,
-        Self::RelayRecovering,
-        Self::RelayLingering,
-        Self::RelayInTrouble,
-        Self::RelayWithBadEvents,
-        Self::Consumer,
-        Self::ConsumerOfSuspects,
-        Self::ConsumerOutOfTime,
-        Self::Collector,
-        Self::CollectorCorrecting,
-        Self::News,
-        Self::NewsRevised,
-        Self::Price,
-        Self::PriceReplacing,
-        Self::PriceWithdrawing,
-        Self::Explain,
-        Self::DeadLetter,
-        Self::Reconciler,
-        Self::Redrive,
-        Self::Dismiss,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Producer => "points: producer",
-            Self::ProducerAgain => "points: producer, jobs known",
-            Self::Relay => "points: relay",
-            Self::RelayShutOut => "points: relay, lanes backing off",
-            Self::RelayRecovering => "points: relay, lanes recovering",
-            Self::RelayLingering => "points: relay, lingering",
-            Self::RelayInTrouble => "points: relay, queue missing",
-            Self::RelayWithBadEvents => "points: relay, events refused for ever",
-            Self::Consumer => "points: consumer",
-            Self::ConsumerOfSuspects => "points: consumer, jobs tried before",
-            Self::ConsumerOutOfTime => "points: consumer, no time to start",
-            Self::Collector => "points: collector",
-            Self::CollectorCorrecting => "points: collector, correcting",
-            Self::News => "points: news-consumer",
-            Self::NewsRevised => "points: news-consumer, revised item",
-            Self::Price => "points: price-consumer",
-            Self::PriceReplacing => "points: price-consumer, replacing a trigger",
-            Self::PriceWithdrawing => "points: price-consumer, withdrawing one",
-            Self::Explain => "points: explain-consumer",
-            Self::DeadLetter => "points: dead-letter",
-            Self::Reconciler => "points: reconciler",
-            Self::Redrive => "points: operator, redrive",
-            Self::Dismiss => "points: operator, dismiss",
-        }
-    }
-
-    /// The executable that is struck.
-    fn component(self) -> &'static str {
-        match self {
-            Self::Producer
-            | Self::ProducerAgain
-            | Self::Consumer
-            | Self::ConsumerOfSuspects
-            | Self::ConsumerOutOfTime => "subject",
-            Self::Relay
-            | Self::RelayShutOut
-            | Self::RelayRecovering
-            | Self::RelayLingering
-            | Self::RelayInTrouble
-            | Self::RelayWithBadEvents => "relay",
-            Self::Collector | Self::CollectorCorrecting => "collector",
-            Self::News | Self::NewsRevised => "news-consumer",
-            Self::Price | Self::PriceReplacing | Self::PriceWithdrawing => "price-consumer",
-            Self::Explain => "explain-consumer",
-            Self::DeadLetter => "dead-letter",
-            Self::Reconciler => "reconciler",
-            Self::Redrive | Self::Dismiss => "operator",
-        }
-    }
-
-    /// Where its work comes from.
-    fn source(self) -> Source {
-        match self {
-            Self::Consumer
-            | Self::ConsumerOfSuspects
-            | Self::ConsumerOutOfTime
-            | Self::News
-            | Self::NewsRevised
-            | Self::Price
-            | Self::PriceReplacing
-            | Self::PriceWithdrawing
-            | Self::Explain => Source::Queue,
-            Self::DeadLetter => Source::DeadLetters,
-            _ => Source::Event,
-        }
-    }
-
-    /// Only functions have somebody who goes on without them.
-    pub fn can_freeze(self) -> bool {
-        !matches!(self, Self::Producer | Self::ProducerAgain)
-    }
-
-    pub fn consumers(self) -> Consumers {
-        if self.has_market() { Consumers::Product } else { Consumers::Subject }
-    }
-
-    fn has_market(self) -> bool {
-        matches!(
-            self,
-            Self::Collector
-                | Self::CollectorCorrecting
-                | Self::News
-                | Self::NewsRevised
-                | Self::Price
-                | Self::PriceReplacing
-                | Self::PriceWithdrawing
-                | Self::Explain
-        )
-    }
-}
-
-/// Where the work of a component comes from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
-    Queue,
-    DeadLetters,
-    Event,
-}
 
 /// What happens to a component.
 #[derive(Clone)]
@@ -189,6 +36,8 @@ pub enum Blow {
 /// A case in its world, round after round.
 pub struct Subjects<'a> {
     proxy: Proxy,
+    /// In front of SQS, for the case whose entries fail.
+    queues: SqsProxy,
     swallowed: u64,
     world: &'a World,
     case: Case,
@@ -200,7 +49,9 @@ impl<'a> Subjects<'a> {
     pub async fn new(world: &'a World, case: Case) -> Result<Self> {
         subject::create_tables(&world.db).await?;
         let proxy = Proxy::start(&world.server).await?;
-        Ok(Self { proxy, swallowed: 0, world, case, round: 0, market: Market::open(world)? })
+        let queues = SqsProxy::start(&std::env::var("AWS_ENDPOINT_URL")?).await?;
+        queues.set(Weather::PartialFailure);
+        Ok(Self { proxy, queues, swallowed: 0, world, case, round: 0, market: Market::open(world)? })
     }
 
     /// Where passages are noted.
@@ -235,7 +86,7 @@ impl<'a> Subjects<'a> {
                 self.commit(&["succeed", "succeed"]).await?;
                 crew.relay().await.map(drop)
             }
-            Case::Relay | Case::RelayLingering | Case::RelayInTrouble => {
+            Case::Relay | Case::RelayLingering | Case::RelayInTrouble | Case::RelayPostponing => {
                 self.commit(&["succeed", "succeed"]).await
             }
             Case::RelayWithBadEvents => {
@@ -320,6 +171,9 @@ impl<'a> Subjects<'a> {
                 ["news", "price", "explain"].map(|name| (name, format!("http://127.0.0.1:1/0/{name}")));
             environment =
                 environment.with("QUEUE_URLS", json!(std::collections::BTreeMap::from(urls)).to_string());
+        }
+        if self.case == Case::RelayPostponing {
+            environment = environment.with("AWS_ENDPOINT_URL_SQS", self.queues.url());
         }
         if self.case == Case::RelayLingering {
             // Long enough that the lease has to be renewed.

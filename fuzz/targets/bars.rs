@@ -1,0 +1,5 @@
+//! CSV files of bars.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| intraday::fuzzing::bars(bytes));

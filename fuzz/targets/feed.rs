@@ -1,0 +1,5 @@
+//! News feeds.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| intraday::fuzzing::feed(bytes));
