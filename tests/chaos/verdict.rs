@@ -145,6 +145,8 @@ async fn figures(site: &Site) -> Result<Map<String, Value>> {
         "events": count("select count(*) from outbox_event").await?,
         "rings": count("select coalesce(sum(ring), 0)::bigint from outbox_event").await?,
         "redrives": count("select coalesce(sum(redrive_generation), 0)::bigint from job").await?,
+        "artifacts": count("select count(*) from artifact where state = 'REFERENCED'").await?,
+        "artifacts_reclaimed": count("select count(*) from artifact where state = 'RECLAIMED'").await?,
         "attempts": count("select coalesce(sum(attempt_count), 0)::bigint from job").await?,
         "deliveries": counts.deliveries,
         "failed_batches": counts.failed_batches,

@@ -120,3 +120,89 @@ async fn send(request: &Request, answer: &Value) -> Result<(), Error> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use runtime::database::Postgres;
+    use runtime::settings::{Access, Database, Pooler, Tls};
+    use sqlx::PgPool;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    async fn migration(url: String) -> Migration {
+        let (access, tls, pooler) = (Access::Url(url), Tls::AsUrl, Pooler::None);
+        let settings = Database { access, connections_max: 1, tls, pooler };
+        let database = Postgres::new(&settings, &runtime::aws::load().await).unwrap();
+        Migration { database: Arc::new(database), logins: false }
+    }
+
+    fn request(request_type: &str, response_url: &str) -> Request {
+        let event = json!({
+            "RequestType": request_type, "ResponseURL": response_url, "StackId": "stack", "RequestId": "one",
+            "LogicalResourceId": "Schema", "ResourceProperties": {"SchemaHash": "x"},
+        });
+        Request::parse(&event).unwrap().unwrap()
+    }
+
+    /// What CloudFormation is told about `request_type` while the work is `migration`.
+    async fn told(request_type: &str, migration: &Migration, time_left: TimeLeft) -> Value {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/answer?signed", listener.local_addr().unwrap());
+        let received = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut text = String::new();
+            while !text.ends_with('}') {
+                let mut some = [0; 4096];
+                let count = stream.read(&mut some).await.unwrap();
+                text.push_str(std::str::from_utf8(&some[..count]).unwrap());
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await.unwrap();
+            text
+        });
+        answer(&request(request_type, &url), migration, time_left).await.unwrap();
+        let text = received.await.unwrap();
+        assert!(text.starts_with("PUT /answer?signed "), "{text}");
+        assert!(!text.to_lowercase().contains("content-type"), "the URL is signed without one: {text}");
+        serde_json::from_str(text.split("\r\n\r\n").nth(1).unwrap()).unwrap()
+    }
+
+    fn a_minute() -> TimeLeft {
+        TimeLeft::lasting(Duration::from_mins(1))
+    }
+
+    #[sqlx::test(migrations = false)]
+    async fn create_and_update_migrate_and_name_the_same_resource(db: PgPool) {
+        let migration =
+            migration(sqlx::ConnectOptions::to_url_lossy(&*db.connect_options()).to_string()).await;
+
+        let created = told("Create", &migration, a_minute()).await;
+        let updated = told("Update", &migration, a_minute()).await;
+
+        assert_eq!((&created["Status"], &updated["Status"]), (&json!("SUCCESS"), &json!("SUCCESS")));
+        assert!(created["Data"]["Applied"].as_str().unwrap().starts_with("0001 protocol, "), "{created}");
+        assert_eq!(updated["Data"]["Applied"], "");
+        assert_eq!(created["Data"]["SchemaHash"], store::migrate::schema_hash());
+        assert_eq!(created["PhysicalResourceId"], updated["PhysicalResourceId"]);
+        assert_eq!((&created["StackId"], &created["RequestId"]), (&json!("stack"), &json!("one")));
+    }
+
+    #[tokio::test]
+    async fn failure_and_lack_of_time_are_answers_too() {
+        let away = migration("postgres://127.0.0.1:1/none".to_owned()).await;
+        for time in [a_minute(), TimeLeft::lasting(Duration::ZERO)] {
+            let answer = told("Create", &away, time).await;
+            assert_eq!(answer["Status"], "FAILED", "{answer}");
+            assert_ne!(answer["Reason"], "", "{answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn delete_asks_nobody_and_succeeds() {
+        let away = migration("postgres://127.0.0.1:1/none".to_owned()).await;
+        assert_eq!(told("Delete", &away, a_minute()).await["Status"], "SUCCESS");
+    }
+}
