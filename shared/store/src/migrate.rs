@@ -8,8 +8,8 @@
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::{Connection, PgConnection, PgPool};
 
+use domain::identity::sha256_hex;
 use fault::FaultPoint;
-use sha2::{Digest, Sha256};
 use sqlx::migrate::Migration;
 
 use crate::Error;
@@ -60,12 +60,11 @@ fn migrator() -> Migrator {
 /// A digest of this release's migrations, in hex: a deploy that compares it knows when to migrate again.
 #[must_use]
 pub fn schema_hash() -> String {
-    let mut hash = Sha256::new();
-    for migration in migrator().iter() {
-        hash.update(migration.version.to_be_bytes());
-        hash.update(&migration.checksum);
-    }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    let named = |migration: &Migration| {
+        let version = migration.version.to_be_bytes().to_vec();
+        [version, migration.checksum.to_vec()].concat()
+    };
+    sha256_hex(&migrator().iter().flat_map(named).collect::<Vec<_>>())
 }
 
 /// Makes sure that the schema is at least that of this release. A newer one is fine.

@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn durations_are_values_with_their_counts() {
         let mut waits = Distribution::default();
-        [4, 5, 40].map(|wait| waits.add(Duration::from_millis(wait)));
+        [4, 5, 40].into_iter().for_each(|wait| waits.add(Duration::from_millis(wait)));
 
         let document = rendered(&Line::stack().distribution("Wait", &waits));
 

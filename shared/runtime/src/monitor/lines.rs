@@ -92,7 +92,8 @@ impl Gauges {
         let stale = |dead: &Dead| dead.reason == DeadReason::Stale.as_str();
         let new = self.new_events.iter().find(|events| events.destination == destination);
         let dead_events = self.dead_events.iter().find(|(name, _)| name == destination);
-        let lane = self.lanes.iter().find(|lane| lane.destination == destination);
+        let failures =
+            self.lanes.iter().find(|lane| lane.destination == destination).map_or(0, |lane| lane.failures);
         let line = Line::of(&[("Destination", destination)])
             .count("NewEvents", new.map_or(0, |events| events.count))
             .seconds("OldestNewEventAgeSeconds", new.map_or(Duration::ZERO, |events| events.oldest))
@@ -100,7 +101,7 @@ impl Gauges {
             .count("DeadJobs", self.dead_where(destination, |dead| !dead.dismissed && !stale(dead)))
             .count("StaleJobs", self.dead_where(destination, |dead| !dead.dismissed && stale(dead)))
             .count("DismissedJobs", self.dead_where(destination, |dead| dead.dismissed))
-            .count("LaneFailures", lane.map_or(0, |lane| lane.failures));
+            .count("LaneFailures", failures);
         // An unknown depth is no zero: its alarm must see that nobody knows.
         self.depths.get(destination).map_or(line.clone(), |depth| line.count("DeadLetterDepth", *depth))
     }
