@@ -157,7 +157,9 @@ mod tests {
     #[test]
     fn durations_are_values_with_their_counts() {
         let mut waits = Distribution::default();
-        [4, 5, 40].into_iter().for_each(|wait| waits.add(Duration::from_millis(wait)));
+        for wait in [4, 5, 40] {
+            waits.add(Duration::from_millis(wait));
+        }
 
         let document = rendered(&Line::stack().distribution("Wait", &waits));
 
