@@ -45,6 +45,10 @@ fuzz: ## Look for bytes that break a parser, led by coverage, on stable (PARSER=
 		--target $(FUZZ_TRIPLE) --bin $(or $(PARSER),records) -- target/fuzz/corpus/$(or $(PARSER),records) \
 		-artifact_prefix=target/fuzz/ -max_total_time=$$(( $(or $(MINUTES),5) * 60 ))
 
+.PHONY: rehearse
+rehearse: ## Deploy, upgrade, roll back and delete on emulators, with authorization on (ONLY="words")
+	$(STACK) rehearse $(ONLY)
+
 .PHONY: demo
 demo: ## Replay a session end to end, with things dying (DATA=folder for your own, TZ_DATA=zone)
 	$(STACK) demo $(if $(DATA),--data $(DATA)) $(if $(TZ_DATA),--zone $(TZ_DATA)) $(DEMO_ARGS)
@@ -61,6 +65,10 @@ stop: ## Stop the stack; its data stay
 bench-relay: ## Race the relay against the naive loop; its latency, and bad weather by the million rows (BENCH_… for sizes)
 	$(STACK) run -- cargo bench -p runtime --bench relay $(if $(BENCH),-- $(BENCH))
 
+.PHONY: bench-sweep
+bench-sweep: ## Sweep a bucket of 200,000 objects in memory: pages, statements, seconds, memory (BENCH_OBJECTS for the size)
+	$(STACK) run -- cargo bench -p runtime --bench sweep
+
 .PHONY: database-tls
 database-tls: ## Test who is believed, against a PostgreSQL with TLS and a private authority
 	python3 -m tools.database tls
@@ -68,10 +76,6 @@ database-tls: ## Test who is believed, against a PostgreSQL with TLS and a priva
 .PHONY: database-pooler
 database-pooler: ## Run the store's tests through pgbouncer in transaction mode (PGBOUNCER=…, 1.21 or later)
 	python3 -m tools.database pooler
-
-.PHONY: bench-sweep
-bench-sweep: ## Sweep a bucket of 200,000 objects in memory: pages, statements, seconds, memory (BENCH_OBJECTS for the size)
-	$(STACK) run -- cargo bench -p runtime --bench sweep
 
 .PHONY: prepare
 prepare: ## Describe all statements anew in .sqlx/ (after editing SQL or a migration)

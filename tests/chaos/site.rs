@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::JobId;
-use serde_json::Value;
+use serde_json::{Value, json};
 use system_tests::crew::Consumers;
 use system_tests::mapping::{Counts, InFlight};
 use system_tests::market::Market;
 use system_tests::plan::Happening;
 use system_tests::proxy::Proxy;
 use system_tests::queue::Queue;
+use system_tests::sandbox::Invoked;
 use system_tests::sqs_proxy::{SqsProxy, Weather};
-use system_tests::world::{Environment, Stand, World};
+use system_tests::subject::DESTINATION;
+use system_tests::world::{Environment, FUNCTION_TIMEOUT, Stand, World};
 use system_tests::{Result, subject};
 
 use crate::journal::Journal;
@@ -22,6 +24,15 @@ use crate::worker::Worker;
 
 /// Receives until a queue gives a message up: few, so that the dead letters have work.
 const RECEIVES_MAX: u32 = 6;
+
+/// A sweeper that deletes, and is far too hasty: its protocol does not depend on its patience, and
+/// collectors are frozen for longer than this grace.
+const SWEEPER: [(&str, &str); 4] = [
+    ("SWEEP_DELETE", "true"),
+    ("SWEEP_GRACE_SECONDS", "1"),
+    ("SWEEP_LONGEST_WRITE_SECONDS", "0"),
+    ("SWEEP_MAX_ORPHAN_RATIO", "1"),
+];
 
 /// One site.
 pub struct Site {
@@ -63,7 +74,7 @@ impl Site {
             subject::create_tables(&world.db).await?;
         }
         let endpoint = std::env::var("AWS_ENDPOINT_URL")?;
-        Ok(Self {
+        let site = Self {
             name,
             consumers,
             database: Arc::new(Proxy::start(&world.server).await?),
@@ -75,16 +86,30 @@ impl Site {
             market: Mutex::new(Market::open(&world)?),
             in_flight: Mutex::default(),
             world,
-        })
+        };
+        site.adopt().await?;
+        Ok(site)
+    }
+
+    /// The sweeper adopts the bucket while it is empty.
+    async fn adopt(&self) -> Result<()> {
+        let environment = self.environment("sweeper", DESTINATION);
+        let mut sweeper = self.world.start("sweeper", &environment).await?;
+        match sweeper.invoke(json!({}), FUNCTION_TIMEOUT).await {
+            Invoked::Answered(report) if report["adopted"] == true => Ok(()),
+            other => Err(format!("the bucket was not adopted: {other:?}").into()),
+        }
     }
 
     /// What `component` is started with: both servers are behind their proxies.
     pub fn environment(&self, component: &str, destination: &str) -> Environment {
-        self.world
+        let environment = self
+            .world
             .environment_for(component, destination)
             .through(self.database.address())
             .with("AWS_ENDPOINT_URL_SQS", self.queues.url())
-            .with("RELAY_LINGER_SECONDS", "1")
+            .with("RELAY_LINGER_SECONDS", "1");
+        SWEEPER.into_iter().fold(environment, |environment, (name, value)| environment.with(name, value))
     }
 
     /// The function that consumes `destination`.

@@ -41,10 +41,9 @@ async fn rest(site: &Site) -> Result<(Value, Vec<String>)> {
     let mut crew = Crew::new(&site.world, site.consumers);
     crew.settle().await?;
     let redriven = redrive_victims(site, &mut crew).await?;
-    let db = &site.world.db;
     let mut broken = match site.consumers {
-        Consumers::Subject => invariants::broken_with_subject(db).await?,
-        Consumers::Product => invariants::broken(db).await?,
+        Consumers::Subject => invariants::broken_with_subject(&site.world.db).await?,
+        Consumers::Product => invariants::broken_with_market(&site.world).await?,
     };
     if lock(&site.counts).bad_answers > 0 {
         broken.push("a function named a message that it was not given".to_owned());
@@ -146,6 +145,8 @@ async fn figures(site: &Site) -> Result<Map<String, Value>> {
         "events": count("select count(*) from outbox_event").await?,
         "rings": count("select coalesce(sum(ring), 0)::bigint from outbox_event").await?,
         "redrives": count("select coalesce(sum(redrive_generation), 0)::bigint from job").await?,
+        "artifacts": count("select count(*) from artifact where state = 'REFERENCED'").await?,
+        "artifacts_reclaimed": count("select count(*) from artifact where state = 'RECLAIMED'").await?,
         "attempts": count("select coalesce(sum(attempt_count), 0)::bigint from job").await?,
         "deliveries": counts.deliveries,
         "failed_batches": counts.failed_batches,

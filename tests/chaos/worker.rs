@@ -80,7 +80,7 @@ pub fn crowd(consumers: Consumers, seed: u64) -> Vec<Worker> {
             Duty::Operate,
         ],
         Consumers::Product => {
-            let schedules = ["relay", "relay", "reconciler"].map(Duty::Scheduled);
+            let schedules = ["relay", "relay", "reconciler", "sweeper"].map(Duty::Scheduled);
             let queues =
                 DESTINATIONS.map(Duty::Mapped).into_iter().chain(DESTINATIONS.map(Duty::DeadLetters));
             [Duty::Collect, Duty::Operate].into_iter().chain(schedules).chain(queues).collect()

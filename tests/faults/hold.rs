@@ -291,7 +291,7 @@ async fn correction_survives(stand: &Stand) -> Result<Finding> {
     let generation = world.count("select max(generation)::bigint from collection_window").await?;
     finding.expect("generation", generation, 2);
     crew.settle().await?;
-    finding.violate_all(invariants::broken(&world.db).await?);
+    finding.violate_all(invariants::broken_with_market(&world).await?);
     world.end().await?;
     Ok(finding)
 }

@@ -6,11 +6,14 @@
 //! the exit code is 1 when any property was violated.
 
 mod hold;
+mod odd;
 mod outage;
 mod points;
 mod reference;
 mod report;
+mod rival;
 mod sweep;
+mod verdict;
 mod weather;
 
 use std::io::IsTerminal;
@@ -56,6 +59,9 @@ async fn main() -> Result<()> {
         .chain(hold::all(&stand))
         .chain(outage::all(&stand))
         .chain(weather::all(&stand))
+        .chain(verdict::all(&stand))
+        .chain(rival::all(&stand))
+        .chain(odd::all(&stand))
         .chain(points::all(&stand, extent, &passed))
         .chain(sweep::all(&stand, extent, &passed))
         .filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|word| name.contains(word.as_str())))

@@ -2,6 +2,7 @@
 //!
 //! Each blow falls N times. A baseline is expected to lose; that it does shows that the blow lands.
 
+use aws_sdk_sqs::types::Message;
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::{Value, json};
 use system_tests::crew::{Consumers, Crew};
@@ -201,7 +202,7 @@ async fn repeat_after_completion(stand: &Stand, n: u32) -> Result<Finding> {
     Ok(finding)
 }
 
-/// Two sandboxes are handed copies of the same ten messages at once.
+/// Two sandboxes are handed copies of the same ten messages at once, in opposite order.
 async fn twice_at_once(stand: &Stand, n: u32) -> Result<Finding> {
     let (world, bodies) = sent_jobs(stand, n).await?;
     let mut finding = Finding::default();
@@ -234,7 +235,7 @@ async fn twice_at_once(stand: &Stand, n: u32) -> Result<Finding> {
     Ok(finding)
 }
 
-/// Sorts all messages into pairs with the same body, ten pairs to a batch.
+/// Sorts all messages into pairs with the same body, ten pairs to a batch; the second batch backwards.
 fn pair_up(batches: Vec<Batch>) -> (Vec<Batch>, Vec<Batch>) {
     let mut messages: Vec<_> = batches.into_iter().flat_map(Batch::into_messages).collect();
     messages.sort_by(|one, other| one.body().cmp(&other.body()));
@@ -242,8 +243,7 @@ fn pair_up(batches: Vec<Batch>) -> (Vec<Batch>, Vec<Batch>) {
     for (position, message) in messages.into_iter().enumerate() {
         if position % 2 == 0 { firsts.push(message) } else { seconds.push(message) }
     }
-    let batches = |messages: Vec<aws_sdk_sqs::types::Message>| {
-        messages.chunks(10).map(|ten| Batch::of(ten.to_vec())).collect()
-    };
-    (batches(firsts), batches(seconds))
+    let forwards = |ten: &[Message]| Batch::of(ten.to_vec());
+    let backwards = |ten: &[Message]| Batch::of(ten.iter().rev().cloned().collect());
+    (firsts.chunks(10).map(forwards).collect(), seconds.chunks(10).map(backwards).collect())
 }

@@ -73,6 +73,11 @@ impl<'a> Swept<'a> {
         hasty.into_iter().fold(environment, |environment, (name, value)| environment.with(name, value))
     }
 
+    /// One that reaches its bound in the middle of a page.
+    fn bounded(&self) -> Environment {
+        self.environment().with("SWEEP_MAX_DELETES", "1")
+    }
+
     fn notes(&self) -> PathBuf {
         self.world.folder.join("passages")
     }
@@ -281,6 +286,7 @@ async fn sweeper_dies(stand: &Stand, passed: Passed) -> Result<Finding> {
     let swept = Swept::new(stand).await?;
     let mut finding = Finding::default();
     arrange(&swept, 0).await?;
+    swept.run("sweeper", &swept.bounded(), &audit()).await?;
     swept.sweep().await?;
     let passages = swept.passages()?;
     let (mut deaths, mut blows) = (0, 0);
@@ -289,7 +295,9 @@ async fn sweeper_dies(stand: &Stand, passed: Passed) -> Result<Finding> {
             continue;
         }
         arrange(&swept, round + 1).await?;
-        let environment = swept.environment().with_fault(&format!("{passage}:kill:1"));
+        let moves_inside = passage.starts_with("sweep::advance");
+        let environment = if moves_inside { swept.bounded() } else { swept.environment() };
+        let environment = environment.with_fault(&format!("{passage}:kill:1"));
         let ended = swept.run("sweeper", &environment, &audit()).await?;
         blows += 1;
         deaths += i64::from(ended.was_killed());

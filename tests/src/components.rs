@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::Result;
 
 /// Every executable that a scenario starts.
-const PACKAGES: [&str; 10] = [
+const PACKAGES: [&str; 11] = [
     "collector",
     "relay",
     "news-consumer",
@@ -18,6 +18,7 @@ const PACKAGES: [&str; 10] = [
     "dead-letter",
     "reconciler",
     "operator",
+    "migrator",
     "sweeper",
     "janitor",
 ];

@@ -3,6 +3,8 @@
 use sqlx::PgPool;
 
 use crate::Result;
+use crate::effects;
+use crate::world::World;
 
 /// A property, and a query that counts what breaks it.
 type Invariant = (&'static str, &'static str);
@@ -70,6 +72,17 @@ pub async fn broken(db: &PgPool) -> Result<Vec<String>> {
 pub async fn broken_with_subject(db: &PgPool) -> Result<Vec<String>> {
     let mut broken = check(db, &PROTOCOL).await?;
     broken.extend(check(db, &SUBJECT).await?);
+    Ok(broken)
+}
+
+/// The same for a world of a market: its effects are those that follow from what it committed.
+///
+/// # Errors
+///
+/// The database refuses, or the world has no configuration.
+pub async fn broken_with_market(world: &World) -> Result<Vec<String>> {
+    let mut broken = check(&world.db, &PROTOCOL).await?;
+    broken.extend(effects::wrong(&world.db, &std::fs::read_to_string(world.configuration())?).await?);
     Ok(broken)
 }
 

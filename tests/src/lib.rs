@@ -13,10 +13,12 @@
 //! market        a configuration and its input files                 sqs_proxy bad weather for senders
 //! plan          what a seed lets happen                         turns     what it decides for each turn
 //! points        every fault point in the source      invariants    what must hold in the end
+//! effects       what a market must have come to
 //! ```
 
 pub mod components;
 pub mod crew;
+pub mod effects;
 pub mod http;
 pub mod invariants;
 pub mod mapping;

@@ -21,7 +21,10 @@ Usage: python3 -m tools.stack COMMAND
                            write the template of a pipeline of your own; docs/extending.md says the rest
   new-destination NAME     write the block of one more destination for such a template
   walk PAGE …              do what a page of documentation says, in a copy of the project
-  check-template           lint template.yaml and its translation, and test their relations
+  check-template           lint and scan template.yaml and its translation, and test what must hold in them
+  parameters               write docs/parameters.md from template.yaml
+  bootstraps [FOLDER]      say of each built function whether it can start on AWS, how large and how fast it is
+  rehearse [NAME …]        deploy, upgrade, roll back and delete on emulators of its own, with authorization on
   selftest                 run the tests of this package
   help                     this text
 """

@@ -5,7 +5,23 @@ import os
 import subprocess
 import unittest
 
-from . import aws, deploy, pgwire, postgres, prepare, process, scaffold, servers, state, template, tools, walk
+from . import (
+    aws,
+    bootstraps,
+    deploy,
+    parameters,
+    pgwire,
+    postgres,
+    prepare,
+    process,
+    rehearse,
+    scaffold,
+    servers,
+    state,
+    template,
+    tools,
+    walk,
+)
 from . import preflight as machine
 from .paths import HOME, PROJECT, STATE
 from .say import Failed, say
@@ -144,7 +160,7 @@ def run(arguments):
         raise Failed("run what? python3 -m tools.stack run -- COMMAND …")
     machine.check()
     tools.ensure()
-    return servers.run(command)
+    return servers.run(command, {"PATH": tools.path_first()})
 
 
 def demo(arguments):
@@ -176,8 +192,23 @@ def prepare_statements(arguments):
 
 
 def check_template(_):
-    """Lints the template and its translation."""
+    """Lints, scans and tests the template and its translation."""
     template.check()
+
+
+def write_parameters(_):
+    """Writes docs/parameters.md."""
+    parameters.write()
+
+
+def measure_bootstraps(arguments):
+    """Says of each built function whether it can start on AWS, and how."""
+    bootstraps.report(arguments[0] if arguments else ".aws-sam/build")
+
+
+def rehearse_deploys(arguments):
+    """Deploys, upgrades, rolls back and deletes on emulators of its own."""
+    return rehearse.run(arguments)
 
 
 def selftest(_):
@@ -205,17 +236,23 @@ COMMANDS = {
     "demo": demo,
     "prepare": prepare_statements,
     "check-template": check_template,
+    "parameters": write_parameters,
+    "bootstraps": measure_bootstraps,
+    "rehearse": rehearse_deploys,
     "selftest": selftest,
 }
 
-WITH_TOOLS = {up, deploy_again, dev, invoke, logs, watch, follow_page, demo, check_template, selftest}
+WITH_TOOLS = {
+    *(up, deploy_again, dev, invoke, logs, watch, demo, follow_page, selftest),
+    *(check_template, write_parameters, measure_bootstraps, rehearse_deploys),
+}
 """Commands that run in the tools' virtual environment."""
 
 
 def _running():
     now = state.load(STATE)
     if not all(state.running(now).values()):
-        raise Failed("the stack is not running; `make dev` starts it")
+        raise Failed("the stack is not running; `python3 -m tools.stack up` starts it, `make dev` deploys onto it as well")
     return now
 
 

@@ -68,6 +68,7 @@ def _environment(folder, port):
         "S3_DATA_DIR": str(folder / "s3"),
         "MINISTACK_REGION": REGION,
         "IOT_MTLS_ENABLED": "0",  # it would take a well-known port
+        "AUTH": "true",  # a function may do what its role allows, as on AWS; the keys above are the account's own
         "LOG_LEVEL": "INFO",
         # AWS sets it from a function's LoggingConfig, which is JSON for all of ours; ministack does not.
         "AWS_LAMBDA_LOG_FORMAT": "JSON",

@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import pgwire
+from . import migrations, pgwire
 from .paths import MIGRATIONS, PROJECT
 from .say import Failed, say, step
 
@@ -25,7 +25,8 @@ CLIPPY = ["cargo", "clippy", "--workspace", "--all-targets", "--quiet", "--", "-
 
 
 def rewrite(port, environment):
-    """Makes `.sqlx/` what the statements and the migrations say now."""
+    """Makes `.sqlx/`, and the digest in template.yaml, what the statements and the migrations say now."""
+    migrations.write()
     with _described(port, environment, CHECK) as fresh:
         COMMITTED.mkdir(exist_ok=True)
         for old in COMMITTED.glob("query-*.json"):

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 
-from .paths import HOME, REQUIREMENTS, VENV
+from .paths import HOME, REQUIREMENTS, REQUIREMENTS_CHECKOV, VENV, VENV_CHECKOV
 from .say import Failed, run_logged, step
 
 PYTHON_MIN = (3, 10)
@@ -20,25 +20,35 @@ PYTHON_MIN = (3, 10)
 
 def ensure():
     """Makes the environment unless it is there and up to date."""
+    _ensure(VENV, REQUIREMENTS, "Installing the pinned Python tools")
+
+
+def checkov():
+    """The path of checkov, in an environment of its own: it pins what the other tools pin otherwise."""
+    _ensure(VENV_CHECKOV, REQUIREMENTS_CHECKOV, "Installing checkov")
+    return VENV_CHECKOV / "bin/checkov"
+
+
+def install(arguments, log, venv=VENV):
+    """Runs pip, which takes only files whose hash is pinned."""
+    if not (venv / "bin/pip").exists():
+        run_logged([python(), "-m", "venv", venv], HOME / "logs/venv.log")
+    command = [venv / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", *arguments]
+    run_logged(command, log)
+
+
+def _ensure(venv, requirements, title):
     HOME.mkdir(exist_ok=True)
-    with open(HOME / "venv.lock", "w") as lock:
+    with open(f"{venv}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        stamp, wanted = VENV / "requirements.sha256", _digest()
+        stamp, wanted = venv / "requirements.sha256", _digest(requirements)
         if stamp.exists() and stamp.read_text() == wanted:
             return
-        with step("Installing the pinned Python tools"):
-            shutil.rmtree(VENV, ignore_errors=True)
-            run_logged([python(), "-m", "venv", VENV], HOME / "logs/venv.log")
-            install(["--no-deps", "-r", REQUIREMENTS], HOME / "logs/pip.log")
+        with step(title):
+            shutil.rmtree(venv, ignore_errors=True)
+            run_logged([python(), "-m", "venv", venv], HOME / "logs/venv.log")
+            install(["--no-deps", "-r", requirements], HOME / "logs/pip.log", venv)
         stamp.write_text(wanted)
-
-
-def install(arguments, log):
-    """Runs pip, which takes only files whose hash is pinned."""
-    if not (VENV / "bin/pip").exists():
-        run_logged([python(), "-m", "venv", VENV], HOME / "logs/venv.log")
-    command = [VENV / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", *arguments]
-    run_logged(command, log)
 
 
 def tool(name):
@@ -65,5 +75,5 @@ def _will_do(path):
     return subprocess.call([path, "-c", check], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0
 
 
-def _digest():
-    return hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()
+def _digest(requirements):
+    return hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()

@@ -37,6 +37,7 @@ pub enum Error {
 /// A request of CloudFormation.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
+#[expect(clippy::struct_field_names, reason = "the names are CloudFormation's")]
 pub struct Request {
     request_type: String,
     #[serde(rename = "ResponseURL")]

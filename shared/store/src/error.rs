@@ -51,8 +51,8 @@ impl Error {
 #[must_use]
 pub fn is_conflict(error: &(dyn std::error::Error + 'static)) -> bool {
     let refusal = error.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error);
-    let conflict =
-        refusal.is_some_and(|refusal| matches!(refusal.code().as_deref(), Some("40001" | "40P01")));
+    let conflict = refusal.and_then(sqlx::error::DatabaseError::code);
+    let conflict = conflict.is_some_and(|code| matches!(code.as_ref(), "40001" | "40P01"));
     conflict || error.source().is_some_and(is_conflict)
 }
 

@@ -8,7 +8,6 @@
 use sqlx::migrate::{Migrate, MigrateError, Migrator};
 use sqlx::{Connection, PgConnection, PgPool};
 
-use domain::identity::sha256_hex;
 use fault::FaultPoint;
 use sqlx::migrate::Migration;
 
@@ -60,11 +59,10 @@ fn migrator() -> Migrator {
 /// A digest of this release's migrations, in hex: a deploy that compares it knows when to migrate again.
 #[must_use]
 pub fn schema_hash() -> String {
-    let named = |migration: &Migration| {
-        let version = migration.version.to_be_bytes().to_vec();
-        [version, migration.checksum.to_vec()].concat()
-    };
-    sha256_hex(&migrator().iter().flat_map(named).collect::<Vec<_>>())
+    let all = migrator();
+    let parts =
+        all.iter().flat_map(|migration| [&migration.version.to_be_bytes()[..], &migration.checksum].concat());
+    domain::identity::sha256_hex(&parts.collect::<Vec<u8>>())
 }
 
 /// Makes sure that the schema is at least that of this release. A newer one is fine.

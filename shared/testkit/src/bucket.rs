@@ -89,7 +89,8 @@ impl TwinBucket {
     /// Listings and deletions asked for so far.
     #[must_use]
     pub fn calls(&self) -> (usize, usize) {
-        (self.inside().listings, self.inside().deletions)
+        let inside = self.inside();
+        (inside.listings, inside.deletions)
     }
 
     /// From now on the deletion of `key` is refused with `reason`; none: no longer.

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use system_tests::Result;
 use system_tests::crew::{Crew, STEP};
+
 use system_tests::market::Market;
 use system_tests::proxy::Proxy;
 use system_tests::sandbox::{Invoked, Sandbox, is_137};
 use system_tests::sqs_proxy::{SqsProxy, Weather};
-use system_tests::subject;
 use system_tests::world::{Environment, FUNCTION_TIMEOUT, World, timeout_of};
+use system_tests::{Result, invariants, subject};
 
 use super::case::{Case, Source};
 
@@ -60,7 +60,11 @@ impl<'a> Subjects<'a> {
     }
 
     pub async fn broken(&self) -> Result<Vec<String>> {
-        super::broken(&self.world.db, !self.case.has_market()).await
+        if self.case.has_market() {
+            invariants::broken_with_market(self.world).await
+        } else {
+            invariants::broken_with_subject(&self.world.db).await
+        }
     }
 
     /// Everything up to the moment before the component runs.

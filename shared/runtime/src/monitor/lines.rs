@@ -92,18 +92,17 @@ impl Gauges {
         let stale = |dead: &Dead| dead.reason == DeadReason::Stale.as_str();
         let new = self.new_events.iter().find(|events| events.destination == destination);
         let dead_events = self.dead_events.iter().find(|(name, _)| name == destination);
-        let failures =
-            self.lanes.iter().find(|lane| lane.destination == destination).map_or(0, |lane| lane.failures);
-        let line = Line::of(&[("Destination", destination)])
+        let lane = self.lanes.iter().find(|lane| lane.destination == destination);
+        let gauges = Line::of(&[("Destination", destination)])
             .count("NewEvents", new.map_or(0, |events| events.count))
             .seconds("OldestNewEventAgeSeconds", new.map_or(Duration::ZERO, |events| events.oldest))
             .count("DeadEvents", dead_events.map_or(0, |(_, count)| *count))
             .count("DeadJobs", self.dead_where(destination, |dead| !dead.dismissed && !stale(dead)))
             .count("StaleJobs", self.dead_where(destination, |dead| !dead.dismissed && stale(dead)))
             .count("DismissedJobs", self.dead_where(destination, |dead| dead.dismissed))
-            .count("LaneFailures", failures);
+            .count("LaneFailures", lane.map_or(0, |lane| lane.failures));
         // An unknown depth is no zero: its alarm must see that nobody knows.
-        self.depths.get(destination).map_or(line.clone(), |depth| line.count("DeadLetterDepth", *depth))
+        self.depths.get(destination).map_or(gauges.clone(), |depth| gauges.count("DeadLetterDepth", *depth))
     }
 
     fn reasons<'a>(&'a self, destination: &'a str) -> impl Iterator<Item = Line> + 'a {
