@@ -235,8 +235,10 @@ impl World {
         let executable = self.components.path(component);
         let arguments: &[&str] = if component == "subject" { &["consumer"] } else { &[] };
         let timeout = timeout_of(component).as_secs().to_string();
+        let environment = environment.clone().with("FUNCTION_TIMEOUT_SECONDS", timeout);
+        // The migrator owns the tables; nobody else does.
         let environment =
-            environment.clone().with("FUNCTION_TIMEOUT_SECONDS", timeout).as_user(&login_of(component));
+            if component == "migrator" { environment } else { environment.as_user(&login_of(component)) };
         Sandbox::start(&executable, arguments, &environment.0, &self.log(component)).await
     }
 

@@ -1,6 +1,6 @@
 //! Metrics: what a function counted, as embedded-metric lines on standard output.
 //!
-//! One [`Line`] is one JSON object at the root of one line: the log group makes CloudWatch metrics of it,
+//! One [`Line`] is one JSON object at the root of one line: `CloudWatch` makes metrics of it,
 //! whatever the function's log format is, with no call and no endpoint. Nothing is written before
 //! [`init`], so a library under test stays silent, and a metric that can not be written fails nobody.
 //!
