@@ -21,8 +21,8 @@ class _Filler:
     def __init__(self, template, parameters):
         defaults = {name: declared.get("Default") for name, declared in template["Parameters"].items()}
         self.parameters = {**defaults, **parameters}
-        self.mappings = template["Mappings"]
-        self.conditions = template["Conditions"]
+        self.mappings = template.get("Mappings", {})
+        self.conditions = template.get("Conditions", {})
 
     def condition(self, name):
         """Whether a condition holds."""

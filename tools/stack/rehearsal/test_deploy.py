@@ -53,10 +53,8 @@ class Alarms(unittest.TestCase):
 
     def test_dead_job_is_told_to_whoever_listens_at_the_topic(self):
         inbox = self.subscribe()
-        STACK.rows(
-            "update job set status = 'DEAD', dead_reason = 'DLQ' where job_id ="
-            " (select job_id from job where destination = 'explain' order by job_id limit 1)"
-        )
+        STACK.rows("update job set status = 'DEAD', dead_reason = 'DLQ' where destination = 'explain'")
+        self.addCleanup(STACK.rows, "update job set status = 'SUCCEEDED', dead_reason = null where destination = 'explain'")
         STACK.do("monitor")
 
         (alarm,) = [alarm for alarm in self.alarms() if "ExplainDeadJobs" in alarm["AlarmName"]]

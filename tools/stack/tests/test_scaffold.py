@@ -6,20 +6,23 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from tools.stack import scaffold, template, tools
+from tools.stack import filled, scaffold, template, tools
 from tools.stack.paths import PROJECT
 from tools.stack.say import Failed
-from tools.stack.tests import test_template as relations
+from tools.stack.tests.template import settings
+from tools.stack.tests.template.translated import queue_of
+
+NOT_OF_A_TRIAL = {
+    "TAILCAR_CONFIG",  # that of the first tenant
+    *("DATABASE_SECRET_ARN", "DATABASE_IAM_USER", "DATABASE_HOST", "DATABASE_PORT", "DATABASE_NAME"),
+}
 
 ORDERS = PROJECT / "examples/orders/template.yaml"
 
 
 def of(kind, translated):
-    return {
-        name: template.filled_in(resource["Properties"], translated, {})
-        for name, resource in translated["Resources"].items()
-        if resource["Type"] == kind
-    }
+    found = filled.resources(translated, {})
+    return {name: resource["Properties"] for name, resource in found.items() if resource["Type"] == kind}
 
 
 class Template(unittest.TestCase):
@@ -41,13 +44,13 @@ class Template(unittest.TestCase):
         self.assertEqual((linted.returncode, linted.stdout), (0, ""))
 
     def test_each_destination_has_a_consumer_and_its_dead_letters_a_judge(self):
-        mapped = {relations.source_queue(mapping) for mapping in of("AWS::Lambda::EventSourceMapping", self.translated).values()}
+        mapped = {queue_of(mapping) for mapping in of("AWS::Lambda::EventSourceMapping", self.translated).values()}
         self.assertEqual(mapped, {"MailQueue", "MailDeadLetterQueue", "BigOrdersQueue", "BigOrdersDeadLetterQueue"})
 
     def test_functions_have_every_variable_that_their_settings_read(self):
         for name, function in of("AWS::Lambda::Function", self.translated).items():
-            read = relations.variables_read(*relations.SETTINGS.get(name, relations.CONSUMER))
-            for variable in sorted(read - {"TAILCAR_CONFIG"}):  # that of the first tenant
+            read = settings.read_by(name if name in settings.SETTINGS else "NewsConsumerFunction")
+            for variable in sorted(read - NOT_OF_A_TRIAL):
                 with self.subTest(f"{name}: {variable}"):
                     self.assertIn(variable, function["Environment"]["Variables"])
 
