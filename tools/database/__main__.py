@@ -18,6 +18,8 @@ from tools.stack import pgwire, postgres, servers
 from . import certificates, pooler
 
 STORE_TESTS = ["cargo", "test", "--package", "store", "--tests", "--quiet"]
+# Migrators hold each other off by a lock of the session, so they go to the server itself and never through a pooler.
+NEEDS_A_SESSION = ["--skip", "two_migrators_at_once"]
 TLS_TESTS = ["cargo", "test", "--package", "runtime", "--test", "database", "--quiet", "--", "--ignored", "tls"]
 
 
@@ -49,7 +51,7 @@ def through_pooler() -> int:
         url = postgres.ensure_database(now["postgres"], "tailcar")
         with pooler.running(program, port, path.parent) as pooled:
             environment = {"DATABASE_URL": url.replace(f":{port}/", f":{pooled}/"), "SQLX_OFFLINE": "true"}
-            return subprocess.call([*STORE_TESTS, *sys.argv[2:]], env={**os.environ, **environment})
+            return subprocess.call([*STORE_TESTS, "--", *NEEDS_A_SESSION, *sys.argv[2:]], env={**os.environ, **environment})
 
 
 def _switch_on(port: int, certificate: Path, key: Path) -> None:
