@@ -70,6 +70,7 @@ impl Site {
         journal: &Arc<Journal>,
     ) -> Result<Self> {
         let world = stand.world_with(name, RECEIVES_MAX).await?;
+        world.keep_commits().await?;
         if consumers == Consumers::Subject {
             subject::create_tables(&world.db).await?;
         }

@@ -38,6 +38,8 @@ pub async fn close(site: Site) -> (Value, Vec<String>) {
 
 async fn rest(site: &Site) -> Result<(Value, Vec<String>)> {
     recovered(site).await?;
+    // Also for what nobody works on any more.
+    site.time_passes(Duration::ZERO).await?;
     let mut crew = Crew::new(&site.world, site.consumers);
     crew.settle().await?;
     let redriven = redrive_victims(site, &mut crew).await?;

@@ -140,10 +140,12 @@ impl<'a> Crew<'a> {
     ///
     /// A function failed that had no reason to, or it never comes to rest.
     pub async fn settle(&mut self) -> Result<()> {
+        let mut left = [0, 0, 0];
         for step in 0..STEPS_MAX {
             self.relay().await?;
             self.consume().await?;
-            if self.is_at_rest().await? {
+            left = self.left().await?;
+            if left == [0, 0, 0] {
                 return Ok(());
             }
             self.bury().await?;
@@ -152,20 +154,20 @@ impl<'a> Crew<'a> {
                 self.invoke("reconciler", json!({})).await?;
             }
         }
-        Err("it never came to rest".into())
+        let [jobs, events, messages] = left;
+        Err(format!("it never came to rest: {jobs} jobs, {events} events and {messages} messages are left")
+            .into())
     }
 
-    async fn is_at_rest(&self) -> Result<bool> {
-        let left = "select (select count(*) from job where finished_at is null) \
-                         + (select count(*) from outbox_event where status = 'NEW')";
-        if self.world.count(left).await? != 0 {
-            return Ok(false);
-        }
-        let mut depth = 0;
+    /// Jobs that are not finished, events that are not sent, messages in the queues.
+    async fn left(&self) -> Result<[i64; 3]> {
+        let jobs = self.world.count("select count(*) from job where finished_at is null").await?;
+        let events = self.world.count("select count(*) from outbox_event where status = 'NEW'").await?;
+        let mut messages = 0;
         for destination in self.destinations() {
-            depth += self.world.queue(destination).depth().await?;
+            messages += i64::try_from(self.world.queue(destination).depth().await?)?;
         }
-        Ok(depth == 0)
+        Ok([jobs, events, messages])
     }
 
     /// The destinations somebody consumes.

@@ -62,11 +62,21 @@ impl InFlight {
         self.receipts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Their visibility timeouts end.
+    /// Their visibility timeouts end. They are remembered: whoever works on one may still hide it again.
     pub async fn time_passes(&self, queue: &Queue) {
-        let receipts: Vec<String> = self.receipts().drain().map(|(_, receipt)| receipt).collect();
-        for receipt in receipts {
-            queue.show(&receipt).await;
+        let receipts = self.receipts().clone();
+        for (id, receipt) in receipts {
+            if !queue.show(&receipt).await {
+                self.forget(&id, &receipt);
+            }
+        }
+    }
+
+    /// Forgets a receipt that stands for nothing any more, unless a younger one has replaced it.
+    fn forget(&self, id: &str, receipt: &str) {
+        let mut receipts = self.receipts();
+        if receipts.get(id).is_some_and(|known| known == receipt) {
+            receipts.remove(id);
         }
     }
 }
@@ -150,7 +160,7 @@ impl Mapping {
         };
         for message in batch.0.iter().filter(|message| !kept.contains(id(message))) {
             self.queue.delete(receipt(message)).await?;
-            self.in_flight.receipts().remove(id(message));
+            self.in_flight.forget(id(message), receipt(message));
             self.counts.deletes += 1;
         }
         Ok(())
@@ -232,6 +242,17 @@ fn kept(batch: &Batch, answer: &Value) -> Option<BTreeSet<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn receipt_that_was_replaced_does_not_take_the_younger_one_with_it() {
+        let in_flight = InFlight::default();
+        in_flight.receipts().insert("a".to_owned(), "younger".to_owned());
+
+        in_flight.forget("a", "older");
+        assert_eq!(in_flight.receipts().len(), 1);
+        in_flight.forget("a", "younger");
+        assert!(in_flight.receipts().is_empty());
+    }
 
     fn batch() -> Batch {
         Batch(["a", "b"].map(|id| Message::builder().message_id(id).build()).into())

@@ -117,10 +117,11 @@ impl Queue {
         }
     }
 
-    /// Makes a received message visible again. One that is gone, or visible, stays as it is.
-    pub async fn show(&self, receipt: &str) {
+    /// Makes a received message visible again; one that is visible stays as it is. Whether the receipt
+    /// still stands for a message.
+    pub async fn show(&self, receipt: &str) -> bool {
         let shown = self.sqs.change_message_visibility().queue_url(&self.url).receipt_handle(receipt);
-        let _ = shown.visibility_timeout(0).send().await;
+        shown.visibility_timeout(0).send().await.is_ok()
     }
 
     /// Messages in it: visible, in flight and delayed together.

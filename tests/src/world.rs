@@ -297,6 +297,18 @@ impl World {
         Ok(sqlx::query_scalar(query).fetch_one(&self.db).await?)
     }
 
+    /// Sessions from now on hear of a COMMIT when it is in the server's log, as on any server that is
+    /// crashed on purpose. The test servers answer earlier: they are only ever thrown away.
+    ///
+    /// # Errors
+    ///
+    /// The database refuses.
+    pub async fn keep_commits(&self) -> Result<()> {
+        let command = format!(r#"alter database "{}" set synchronous_commit = on"#, self.database);
+        sqlx::raw_sql(AssertSqlSafe(command)).execute(&self.db).await?;
+        Ok(())
+    }
+
     /// The keys that a row refers to and that are not in the bucket.
     ///
     /// # Errors
