@@ -24,7 +24,7 @@ use subjects::{Blow, Subjects};
 pub type Passed = Rc<RefCell<BTreeSet<String>>>;
 
 /// Points that no case passes, each with its reason.
-const NOT_PASSED: [(&str, &str); 9] = [
+const NOT_PASSED: [(&str, &str); 7] = [
     ("source::", "only reads: nothing is held and nothing was changed while a source is fetched"),
     ("gauges::", "the monitor only reads"),
     ("sqs::queue_depth.", "the monitor only reads"),
@@ -35,8 +35,6 @@ const NOT_PASSED: [(&str, &str); 9] = [
         "sweep::advance.",
         "a lap of more objects than one page: `shared/runtime/tests/sweep/laps.rs` bounds it",
     ),
-    ("window::missing.", "no component runs it"),
-    ("window::read.", "no component runs it"),
 ];
 
 /// One scenario for each case.

@@ -83,34 +83,6 @@ pub enum Lock {
     Moved,
 }
 
-/// What the database knows of a window; `None` when it has no row.
-///
-/// # Errors
-///
-/// [`Error::Database`].
-pub async fn read(
-    db: impl PgExecutor<'_>,
-    dataset: &str,
-    start: DateTime<Utc>,
-) -> Result<Option<Seen>, Error> {
-    let seen = sqlx::query_as!(
-        Seen,
-        r#"
-        -- window::read
-        select generation, content_digest, backfilled
-          from collection_window
-         where dataset = $1
-           and window_start = $2
-        "#,
-        dataset,
-        start,
-    )
-    .fetch_optional(db)
-    .fault_point("window::read")
-    .await?;
-    Ok(seen)
-}
-
 /// What the database knows of those of `starts` that have a row: one round trip for a whole look-back.
 ///
 /// # Errors
@@ -140,34 +112,6 @@ pub async fn read_many(
         .into_iter()
         .map(|row| (row.window_start, seen(row.generation, row.content_digest, row.backfilled)))
         .collect())
-}
-
-/// Those of `starts` that have no row yet, oldest first.
-///
-/// # Errors
-///
-/// [`Error::Database`].
-pub async fn missing(
-    db: impl PgExecutor<'_>,
-    dataset: &str,
-    starts: &[DateTime<Utc>],
-) -> Result<Vec<DateTime<Utc>>, Error> {
-    let missing = sqlx::query_scalar!(
-        r#"
-        -- window::missing
-        select distinct start as "start!"
-          from unnest($2::timestamptz[]) as asked (start)
-         where not exists (select from collection_window
-                            where dataset = $1 and window_start = asked.start)
-         order by 1
-        "#,
-        dataset,
-        starts,
-    )
-    .fetch_all(db)
-    .fault_point("window::missing")
-    .await?;
-    Ok(missing)
 }
 
 /// Inserts a window in generation 1, unless it exists.

@@ -71,8 +71,8 @@ impl Pipeline {
     }
 
     async fn store(&self, minute: i64, closes: &[(&str, &str)], backfilled: bool) -> WindowRef {
-        let seen = window::read(&self.db, DATASET, at(minute)).await.unwrap();
-        let generation = seen.map_or(1, |seen| seen.generation + 1);
+        let seen = window::read_many(&self.db, DATASET, &[at(minute)]).await.unwrap();
+        let generation = seen.get(&at(minute)).map_or(1, |seen| seen.generation + 1);
         let key = format!("window/{minute}/{generation}");
         let digest = sha256_hex(key.as_bytes());
         let mut tx = self.db.begin().await.unwrap();

@@ -138,8 +138,9 @@ impl Bench {
     }
 
     pub(super) async fn generation(&self, time: &str) -> i32 {
-        let seen = store::window::read(&self.collector.db, "us8", instant(time)).await.unwrap();
-        seen.unwrap().generation
+        let start = instant(time);
+        let seen = store::window::read_many(&self.collector.db, "us8", &[start]).await.unwrap();
+        seen[&start].generation
     }
 }
 
