@@ -2,18 +2,17 @@
 //!
 //! It waits for no queue and no consumer: what is slow rides behind it.
 
+mod handle;
+
 use intraday::collect::Collector;
-use intraday::collect::request::Request;
 use intraday::config::location::Place;
 use intraday::sources::Fetcher;
-use lambda_runtime::{Error, LambdaEvent};
+use lambda_runtime::Error;
 use runtime::artifacts::Artifacts;
 use runtime::database::Postgres;
 use runtime::events::serve;
 use runtime::settings::CollectorSettings;
-use runtime::time_left::TimeLeft;
-use runtime::{aws, metrics, telemetry};
-use serde_json::Value;
+use runtime::{aws, telemetry};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
@@ -29,18 +28,5 @@ async fn main() -> Result<(), Error> {
         artifacts: Artifacts::new(s3.clone(), &settings.artifact_bucket),
         fetcher: Fetcher::new(s3).map_err(telemetry::failed)?,
     };
-    serve(&postgres, |event| handle(&collector, &settings, event)).await
-}
-
-async fn handle(
-    collector: &Collector<Artifacts>,
-    settings: &CollectorSettings,
-    event: LambdaEvent<Value>,
-) -> Result<Value, Error> {
-    let request = Request::parse(event.payload).map_err(telemetry::failed)?;
-    let time = TimeLeft::of(&event.context, settings.function_timeout);
-    let trace = event.context.xray_trace_id.as_deref();
-    let report = collector.run(&request, time, trace).await.map_err(telemetry::failed)?;
-    metrics::heartbeat("collector");
-    Ok(serde_json::to_value(report)?)
+    serve(&postgres, |event| handle::handle(&collector, &settings, event)).await
 }

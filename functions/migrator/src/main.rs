@@ -4,6 +4,7 @@
 //! and so is calling it on a schema that is newer than this release.
 
 mod custom_resource;
+mod handle;
 mod migration;
 
 use std::sync::Arc;
@@ -16,7 +17,6 @@ use runtime::telemetry::{self, failed};
 use runtime::time_left::TimeLeft;
 use serde_json::Value;
 
-use crate::custom_resource::Request;
 use crate::migration::Migration;
 
 #[tokio::main(flavor = "current_thread")]
@@ -28,14 +28,7 @@ async fn main() -> Result<(), Error> {
     let migration = Migration { database: Arc::new(database), logins };
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| {
         let time_left = TimeLeft::of(&event.context, function_timeout);
-        handle(&migration, event.payload, time_left)
+        handle::handle(&migration, event.payload, time_left)
     }))
     .await
-}
-
-async fn handle(migration: &Migration, event: Value, time_left: TimeLeft) -> Result<Value, Error> {
-    match Request::parse(&event).map_err(failed)? {
-        None => Ok(migration.run(time_left).await.map_err(failed)?.to_json()),
-        Some(request) => custom_resource::answer(&request, migration, time_left).await.map_err(failed),
-    }
 }
