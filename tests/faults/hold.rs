@@ -42,7 +42,11 @@ pub fn all(stand: &Stand) -> Vec<(&'static str, Scenario<'_>)> {
 
 /// A world whose subject jobs, one for each behaviour, are in the queue.
 async fn sent(stand: &Stand, behaviours: &[&str]) -> Result<World> {
-    let world = stand.world("hold").await?;
+    sent_in(stand.world("hold").await?, behaviours).await
+}
+
+/// The same in a world that was made otherwise.
+pub async fn sent_in(world: World, behaviours: &[&str]) -> Result<World> {
     subject::create_tables(&world.db).await?;
     let jobs: Vec<_> =
         (0..).zip(behaviours).map(|(number, behave)| subject::job("job", number, behave)).collect();

@@ -8,11 +8,12 @@ use system_tests::crew::{Consumers, Crew, STEP};
 use system_tests::mapping::Mapping;
 use system_tests::proxy::Proxy;
 use system_tests::sandbox::Invoked;
-use system_tests::subject::{self, DESTINATION};
+use system_tests::subject::DESTINATION;
 use system_tests::world::{FUNCTION_TIMEOUT, Stand, World};
 use system_tests::{Result, invariants};
 
 use crate::Scenario;
+use crate::hold::sent_in;
 use crate::report::Finding;
 
 /// What the deployed queues allow: above the attempts of a job and two more.
@@ -33,13 +34,7 @@ pub fn all(stand: &Stand) -> Vec<(&'static str, Scenario<'_>)> {
 
 /// A world whose subject jobs are in the queue.
 async fn sent(stand: &Stand, behaviours: &[&str]) -> Result<World> {
-    let world = stand.world_with("outage", RECEIVES_MAX).await?;
-    subject::create_tables(&world.db).await?;
-    let jobs: Vec<_> =
-        (0..).zip(behaviours).map(|(number, behave)| subject::job("job", number, behave)).collect();
-    subject::commit(&world.db, &jobs).await?;
-    Crew::new(&world, Consumers::Subject).relay().await?;
-    Ok(world)
+    sent_in(stand.world_with("outage", RECEIVES_MAX).await?, behaviours).await
 }
 
 async fn rest(mut crew: Crew<'_>, world: &World, finding: &mut Finding, succeeded: i64) -> Result<()> {
